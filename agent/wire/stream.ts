@@ -1,0 +1,40 @@
+import type { CallFailure, CallHead, ResponseHead, Trailers } from './calls.ts';
+
+/** What the controller's end of a call hears, in this order: onHead once, onData any number, then one of onEnd, onFailure. */
+export interface CallHandlers {
+  onHead(head: ResponseHead): void;
+  /** Return false to stop the flow (a slow client); call `resume` to let it go on. The chunk is owned by the receiver. */
+  onData(chunk: Uint8Array): boolean;
+  onEnd(trailers: Trailers): void;
+  /** A lost session arrives here too: blame `transport`, code `stream_interrupted`. Never after onEnd. */
+  onFailure(failure: CallFailure): void;
+}
+
+/** The controller's handle on one running call. */
+export interface OutgoingCall {
+  /** Aborts at the agent; no handler is called afterwards. Idempotent. */
+  cancel(): void;
+  resume(): void;
+}
+
+/** Opens calls on one agent's data socket. Implemented by the session; used by dispatch and by the gate's verifier. */
+export interface CallOpener {
+  open(head: CallHead, body: Uint8Array, handlers: CallHandlers): OutgoingCall;
+}
+
+/** The agent's end of one call. */
+export interface IncomingCall {
+  readonly head: CallHead;
+  readonly body: Uint8Array;
+  /** Aborted when the controller cancels or its session is lost. */
+  readonly signal: AbortSignal;
+  respond(head: ResponseHead): void;
+  /** False: the window or the socket is full; wait for `drained` before producing more. */
+  write(chunk: Uint8Array): boolean;
+  /** Resolves when writing may go on; rejects never, resolves also on abort. */
+  drained(): Promise<void>;
+  end(trailers: Trailers): void;
+  fail(failure: CallFailure): void;
+}
+
+export type CallServer = (call: IncomingCall) => void;

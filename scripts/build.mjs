@@ -1,0 +1,73 @@
+// Bundles main, preload and agent with esbuild and the renderer with Vite into out/.
+// `--if-stale` does nothing when no source is newer than the last build: `npm ci` (prepare) and `npm start` call it so.
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
+const at = (...parts) => path.join(root, ...parts);
+const stamp = at('out', '.built');
+const withoutRenderer = process.argv.includes('--no-renderer');
+
+/** @returns the newest modification time (ms) below a file or folder; 0 where there is none. */
+function newest(file) {
+  if (!existsSync(file)) return 0;
+  const stat = statSync(file);
+  if (!stat.isDirectory()) return stat.mtimeMs;
+  return Math.max(stat.mtimeMs, ...readdirSync(file).map((name) => newest(path.join(file, name))));
+}
+
+const sources = [
+  'main',
+  'agent',
+  'preload',
+  'renderer',
+  'assets',
+  'scripts/build.mjs',
+  'package-lock.json',
+  'vite.config.ts',
+];
+export const isStale = () => newest(stamp) < Math.max(...sources.map((source) => newest(at(source))));
+
+// Native or optional packages stay outside the bundles; everything else is inside, so a start reads few files.
+const external = ['electron', 'better-sqlite3', '@energetic-ai/*'];
+const banner = {
+  js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+};
+const node = { bundle: true, platform: 'node', target: 'node24', sourcemap: true, logLevel: 'warning', external };
+
+/** One ESM bundle per Node entry that exists; one CJS file for the sandboxed preload. */
+export async function buildNode() {
+  const entries = {
+    'main/index': 'main/index.ts',
+    'main/headless': 'main/headless.ts',
+    'main/store-worker': 'main/store/worker.ts',
+    'agent/index': 'agent/index.ts',
+    'agent/builtin-worker': 'agent/builtin/worker.ts',
+  };
+  const present = Object.entries(entries).filter(([, file]) => existsSync(at(file)));
+  await Promise.all([
+    build({
+      ...node,
+      format: 'esm',
+      banner,
+      outdir: at('out'),
+      entryPoints: present.map(([out, file]) => ({ in: at(file), out })),
+    }),
+    existsSync(at('preload/index.ts')) &&
+      build({ ...node, format: 'cjs', entryPoints: [at('preload/index.ts')], outfile: at('out/preload/index.cjs') }),
+  ]);
+}
+
+async function buildRenderer() {
+  if (!existsSync(at('vite.config.ts'))) return;
+  process.env.NODE_ENV = 'production'; // development builds of React leak memory under charts that run for days
+  const vite = await import('vite');
+  await vite.build({ root: at('renderer'), configFile: at('vite.config.ts'), logLevel: 'warn' });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url) && !(process.argv.includes('--if-stale') && !isStale())) {
+  await Promise.all([buildNode(), withoutRenderer ? undefined : buildRenderer()]);
+  writeFileSync(stamp, `${new Date().toISOString()}\n`);
+}

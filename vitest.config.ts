@@ -1,0 +1,33 @@
+import { defineConfig } from 'vitest/config';
+
+// Two projects: what is pure or cheap runs in parallel; what owns processes, ports or a browser runs one file at a time,
+// because two cores shared by several engines make every time-out a lottery.
+const serial = ['test/e2e/**/*.test.ts', 'test/chaos/**/*.test.ts', 'test/standin/**/*.test.ts'];
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
+          exclude: serial,
+          testTimeout: 20_000,
+          hookTimeout: 30_000,
+          maxWorkers: 2,
+          expect: { poll: { timeout: 10_000 } },
+        },
+      },
+      {
+        test: {
+          name: 'e2e',
+          include: serial,
+          testTimeout: 90_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+          expect: { poll: { timeout: 15_000 } },
+        },
+      },
+    ],
+  },
+});
