@@ -1,34 +1,13 @@
 // Bundles main, preload and agent with esbuild and the renderer with Vite into out/.
 // `--if-stale` does nothing when no source is newer than the last build: `npm ci` (prepare) and `npm start` call it so.
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { isStale, root, stamp } from './stale.mjs';
 
-const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const at = (...parts) => path.join(root, ...parts);
-const stamp = at('out', '.built');
 const withoutRenderer = process.argv.includes('--no-renderer');
-
-/** @returns the newest modification time (ms) below a file or folder; 0 where there is none. */
-function newest(file) {
-  if (!existsSync(file)) return 0;
-  const stat = statSync(file);
-  if (!stat.isDirectory()) return stat.mtimeMs;
-  return Math.max(stat.mtimeMs, ...readdirSync(file).map((name) => newest(path.join(file, name))));
-}
-
-const sources = [
-  'main',
-  'agent',
-  'preload',
-  'renderer',
-  'assets',
-  'scripts/build.mjs',
-  'package-lock.json',
-  'vite.config.ts',
-];
-export const isStale = () => newest(stamp) < Math.max(...sources.map((source) => newest(at(source))));
 
 // Native or optional packages stay outside the bundles; everything else is inside, so a start reads few files.
 const external = ['electron', 'better-sqlite3', '@energetic-ai/*'];

@@ -1,0 +1,178 @@
+import type { EngineReport, ModelReport } from '../../agent/wire/control.ts';
+import { type EngineId, type NodeId, type ProviderId, providerId } from '../domain/ids.ts';
+import type { ProviderKind } from '../domain/policy.ts';
+import type { NodeState, Provider } from '../domain/provider.ts';
+import { ROLE_IDS, ROLES, type RoleId, type RoleSettings, type Task } from '../domain/roles.ts';
+import type { Fingerprint } from '../domain/verdict.ts';
+
+/** A node as the catalogue sees it: its last heartbeat and what the session says. */
+export interface CatalogueNode {
+  readonly id: NodeId;
+  readonly name: string;
+  readonly state: NodeState;
+  readonly pulls: boolean;
+  readonly engines: readonly EngineReport[];
+}
+
+export interface CatalogueInput {
+  readonly nodes: readonly CatalogueNode[];
+  readonly roles: Readonly<Record<RoleId, RoleSettings>>;
+  /** Width of each embedding role's current space; null: not founded. */
+  readonly spaceWidth: (role: RoleId) => number | null;
+  readonly baseWeight: (provider: ProviderId) => number;
+}
+
+/** Facts the router does not need but the gate, founding and people do. */
+export interface CatalogueEntry {
+  readonly provider: Provider;
+  readonly width: number | null;
+  readonly maxInputTokens: number | null;
+  readonly tokenCounting: ModelReport['tokenCounting'];
+  readonly trial: boolean;
+}
+
+export interface Catalogue {
+  readonly entries: readonly CatalogueEntry[];
+  readonly providers: readonly Provider[];
+  readonly byId: ReadonlyMap<ProviderId, CatalogueEntry>;
+  /** Concrete model names and aliases each role serves, in the order they are shown. */
+  readonly models: Readonly<Record<RoleId, readonly string[]>>;
+}
+
+interface Candidate {
+  readonly node: CatalogueNode;
+  readonly engine: EngineReport;
+  readonly model: ModelReport;
+}
+
+/** Cloud kind is a matter of where the work runs, not of its name: a remote host or a public address leaves the network. */
+export function kindOf(engine: EngineReport, model: ModelReport): ProviderKind {
+  return engine.reach === 'public' || engine.kind === 'openrouter' || model.remoteHost !== null ? 'cloud' : 'local';
+}
+
+function answersTo(model: ModelReport, name: string): boolean {
+  return model.model === name || model.aliases.includes(name);
+}
+
+/**
+ * The model `auto` means for a chat or rerank role: the one on most nodes, then the largest, then the first by name, so that
+ * the choice does not depend on the order in which machines came. The built-in encoder never counts.
+ */
+export function chooseAutoModel(candidates: readonly Candidate[]): string | null {
+  const nodesOf = new Map<string, { nodes: Set<string>; sizeBytes: number }>();
+  for (const { node, model } of candidates) {
+    const seen = nodesOf.get(model.model) ?? { nodes: new Set<string>(), sizeBytes: 0 };
+    seen.nodes.add(node.id);
+    seen.sizeBytes = Math.max(seen.sizeBytes, model.sizeBytes ?? 0);
+    nodesOf.set(model.model, seen);
+  }
+  const ranked = [...nodesOf].sort(
+    ([nameA, a], [nameB, b]) =>
+      b.nodes.size - a.nodes.size || b.sizeBytes - a.sizeBytes || (nameA < nameB ? -1 : nameA > nameB ? 1 : 0),
+  );
+  return ranked[0]?.[0] ?? null;
+}
+
+function serves(
+  task: Task,
+  settings: RoleSettings,
+  candidates: readonly Candidate[],
+  spaceWidth: number | null,
+): readonly Candidate[] {
+  const { localModels } = settings;
+  if (localModels !== 'auto') {
+    return candidates.filter(({ model }) => localModels.some((name) => answersTo(model, name)));
+  }
+  if (task === 'embed') {
+    // Which encoders of the width belong is the gate's finding, not a matter of names. Before founding all are candidates.
+    return candidates.filter(({ model }) => spaceWidth === null || model.width === null || model.width === spaceWidth);
+  }
+  const chosen = chooseAutoModel(candidates);
+  return candidates.filter(({ model }) => model.model === chosen);
+}
+
+/**
+ * The trial encoder is there so that a first request works: it founds `embedding` only while nothing else could, stays with
+ * a space it founded, and speaks no code.
+ */
+function withTrial(
+  role: RoleId,
+  settings: RoleSettings,
+  spaceWidth: number | null,
+  chosen: readonly Candidate[],
+): readonly Candidate[] {
+  if (settings.localModels !== 'auto' || (role === 'embedding' && spaceWidth !== null)) return chosen;
+  const real = chosen.filter(({ model }) => !model.trial);
+  return role === 'embedding' && real.length === 0 ? chosen : real;
+}
+
+function fingerprintOf(engine: EngineReport, model: ModelReport): Fingerprint {
+  return {
+    engine: engine.kind,
+    version: engine.version,
+    modelDigest: model.digest,
+    upstream: null,
+    pin: null,
+    processMark: engine.processMark,
+  };
+}
+
+function toEntry(role: RoleId, { node, engine, model }: Candidate, input: CatalogueInput): CatalogueEntry {
+  const id = providerId(role, node.id, engine.engine as EngineId, model.model);
+  return {
+    provider: {
+      id,
+      role,
+      kind: kindOf(engine, model),
+      node: node.id,
+      nodeName: node.name,
+      nodeState: node.state,
+      nodePulls: node.pulls,
+      engine: engine.engine as EngineId,
+      engineKind: engine.kind,
+      slotPool: `${node.id}/${engine.engine}`,
+      slots: Math.max(1, engine.slots),
+      foreign: engine.foreign,
+      model: model.model,
+      aliases: model.aliases,
+      present: true,
+      loaded: model.loaded,
+      reachable: engine.state === 'ready',
+      contextTokens: model.contextTokens,
+      maxBatch: Math.max(1, model.maxBatch),
+      baseWeight: input.baseWeight(id),
+      tokensPerSecond: model.tokensPerSecond,
+      ttftMs: model.ttftMs,
+      fingerprint: fingerprintOf(engine, model),
+    },
+    width: model.width,
+    maxInputTokens: model.maxInputTokens,
+    tokenCounting: model.tokenCounting,
+    trial: model.trial,
+  };
+}
+
+/** Which (node, engine, model) serves which role now. Pure: the same heartbeats and settings give the same providers. */
+export function buildCatalogue(input: CatalogueInput): Catalogue {
+  const all: Candidate[] = input.nodes.flatMap((node) =>
+    node.engines.flatMap((engine) => engine.models.map((model) => ({ node, engine, model }))),
+  );
+  const entries: CatalogueEntry[] = [];
+  const models = {} as Record<RoleId, readonly string[]>;
+  for (const role of ROLE_IDS) {
+    const { task } = ROLES[role];
+    const settings = input.roles[role];
+    const able = all.filter(({ model }) => model.tasks.includes(task));
+    const width = input.spaceWidth(role);
+    const chosen = settings.enabled ? serves(task, settings, able, width) : [];
+    const kept = withTrial(role, settings, width, chosen);
+    for (const candidate of kept) entries.push(toEntry(role, candidate, input));
+    models[role] = [...new Set(kept.flatMap(({ model }) => [model.model, ...model.aliases]))];
+  }
+  return {
+    entries,
+    providers: entries.map(({ provider }) => provider),
+    byId: new Map(entries.map((entry) => [entry.provider.id, entry])),
+    models,
+  };
+}
