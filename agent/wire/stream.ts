@@ -24,6 +24,8 @@ export interface CallOpener {
 
 /** The agent's end of one call. */
 export interface IncomingCall {
+  /** Id of the control plane whose call it is: credential slots and foreign load go by it. */
+  readonly controller: string;
   readonly head: CallHead;
   readonly body: Uint8Array;
   /** Aborted when the controller cancels or its session is lost. */
