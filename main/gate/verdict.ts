@@ -1,0 +1,60 @@
+import type { ProviderId, SpaceId } from '../domain/ids.ts';
+import type { Fingerprint, Regime, VerdictKind } from '../domain/verdict.ts';
+
+/** The checks in the order in which a matrix shows them. */
+export const CHECKS = [
+  'width',
+  'min-cosine',
+  'centred',
+  'nearest',
+  'batch',
+  'repeat',
+  'collapse',
+  'norm',
+  'limit',
+  'drift',
+] as const;
+export type Check = (typeof CHECKS)[number];
+
+export interface CheckFinding {
+  readonly check: Check;
+  /** `reduced`: no peer to compare with; `skipped`: does not apply; `not-run`: an earlier check decided. */
+  readonly state: 'pass' | 'fail' | 'reduced' | 'skipped' | 'not-run';
+  /** What was measured, in the check's own unit; null when nothing was. */
+  readonly figure: number | null;
+  readonly threshold: number | null;
+}
+
+export interface WorstProbe {
+  readonly id: string;
+  readonly text: string;
+  readonly cosine: number;
+  /** The first eight numbers of both vectors, for the eye. */
+  readonly anchorHead: readonly number[];
+  readonly providerHead: readonly number[];
+  readonly anchorNorm: number;
+  readonly providerNorm: number;
+}
+
+/** The gate's finding on one provider for one space. JSON-serialisable. */
+export interface Verdict {
+  readonly provider: ProviderId;
+  readonly space: SpaceId;
+  readonly regime: Regime;
+  readonly kind: VerdictKind;
+  /** Plain words: what was found and what to do about it. */
+  readonly sentence: string;
+  readonly checks: readonly CheckFinding[];
+  readonly minCosine: number | null;
+  readonly meanCosine: number | null;
+  readonly centredMin: number | null;
+  readonly worst: WorstProbe | null;
+  /** Declared widths that this provider also serves cut. */
+  readonly cutWidths: readonly number[];
+  /** Of the process that answered every probe; null when none did. */
+  readonly fingerprint: Fingerprint | null;
+  /** Wall clock. */
+  readonly checkedAtMs: number;
+  /** Wall clock of the last check that passed; null: never. */
+  readonly lastGoodAtMs: number | null;
+}
