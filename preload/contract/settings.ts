@@ -1,0 +1,142 @@
+import { z } from 'zod';
+import {
+  amount,
+  atMs,
+  change,
+  count,
+  FileIn,
+  FileOut,
+  id,
+  label,
+  ms,
+  Nothing,
+  Reason,
+  RoleName,
+  read,
+} from './common.ts';
+
+export const ThemeName = z.enum(['system', 'light', 'dark']);
+export const LanguageName = z.enum(['system', 'en', 'fr']);
+export const LANGUAGES = ['en', 'fr'] as const;
+
+const hosts = z.array(z.string().min(1).max(255)).max(32);
+
+export const SettingsView = z.object({
+  endpoint: z.object({
+    bind: z.string(),
+    port: count,
+    names: hosts,
+    allowedOrigins: hosts,
+    /** Loopback callers need no API key. */
+    openLoopback: z.boolean(),
+    trustProxy: z.boolean(),
+    tls: z.boolean(),
+  }),
+  discovery: z.object({ enabled: z.boolean() }),
+  timeouts: z.object({ connectMs: ms, firstByteMs: ms, betweenTokensMs: ms }),
+  retention: z.object({ traceDays: count, eventDays: count, usageMonths: count }),
+  notifications: z.object({ enabled: z.boolean() }),
+  desktop: z.object({ startAtLogin: z.boolean(), closeToTray: z.boolean() }),
+  console: z.object({ theme: ThemeName, language: LanguageName, singleKeys: z.boolean(), firstRunDone: z.boolean() }),
+  updates: z.object({ check: z.boolean() }),
+});
+export type SettingsView = z.infer<typeof SettingsView>;
+
+/** Only the members that are sent change. What needs a restart says so in the answer. */
+export const SettingsPatch = z.strictObject({
+  endpoint: z
+    .strictObject({
+      bind: z.string().min(1).max(255).optional(),
+      port: z.number().int().min(0).max(65_535).optional(),
+      names: hosts.optional(),
+      allowedOrigins: hosts.optional(),
+      openLoopback: z.boolean().optional(),
+      trustProxy: z.boolean().optional(),
+    })
+    .optional(),
+  discovery: z.strictObject({ enabled: z.boolean().optional() }).optional(),
+  timeouts: z
+    .strictObject({
+      connectMs: z.number().int().min(100).max(60_000).optional(),
+      firstByteMs: z.number().int().min(1000).max(3_600_000).optional(),
+      betweenTokensMs: z.number().int().min(1000).max(3_600_000).optional(),
+    })
+    .optional(),
+  retention: z
+    .strictObject({
+      traceDays: z.number().int().min(1).max(90).optional(),
+      eventDays: z.number().int().min(1).max(365).optional(),
+      usageMonths: z.number().int().min(1).max(60).optional(),
+    })
+    .optional(),
+  notifications: z.strictObject({ enabled: z.boolean().optional() }).optional(),
+  desktop: z.strictObject({ startAtLogin: z.boolean().optional(), closeToTray: z.boolean().optional() }).optional(),
+  console: z
+    .strictObject({
+      theme: ThemeName.optional(),
+      language: LanguageName.optional(),
+      singleKeys: z.boolean().optional(),
+      firstRunDone: z.boolean().optional(),
+    })
+    .optional(),
+  updates: z.strictObject({ check: z.boolean().optional() }).optional(),
+});
+export type SettingsPatch = z.infer<typeof SettingsPatch>;
+
+export const AppView = z.object({
+  version: z.string(),
+  /** `desktop` under Electron, else `headless`. */
+  shell: z.enum(['desktop', 'headless']),
+  platform: z.string(),
+  startedAtMs: atMs,
+  /** `http://127.0.0.1:7411`; null while it does not listen. */
+  endpoint: z.string().nullable(),
+  endpointNote: Reason.nullable(),
+  dataFolder: z.string(),
+  dataBytes: amount.nullable(),
+  encryption: z.object({
+    /** Where the keyring comes from. */
+    source: z.enum(['environment', 'file', 'os-keychain', 'key-file']),
+    version: count,
+    note: Reason.nullable(),
+  }),
+  store: z.enum(['ready', 'read-only', 'unavailable']),
+  update: z.object({ version: z.string(), canInstall: z.boolean() }).nullable(),
+});
+export type AppView = z.infer<typeof AppView>;
+
+export const settingsOperations = {
+  'settings.get': read('Every setting that is no secret', Nothing, SettingsView),
+  'settings.set': change(
+    'Change settings, member by member',
+    SettingsPatch,
+    z.object({ settings: SettingsView, restartNeeded: z.boolean() }),
+  ),
+  'settings.export': read('Settings and roles as a file, without secrets', Nothing, FileOut),
+  'settings.import': change(
+    'Take over an exported file',
+    z.strictObject({ content: FileIn }),
+    z.object({ changed: z.array(label), skipped: z.array(Reason) }),
+  ),
+  'encryption.rotate': change(
+    'Re-encrypt everything in the vault with the newest key',
+    Nothing,
+    z.object({ rows: count, version: count }),
+  ),
+  'diagnostics.get': read('A bundle for a bug report, without keys, hashes, prompts and addresses', Nothing, FileOut),
+  'app.info': read('Version, addresses, data folder, encryption', Nothing, AppView),
+  'test.request': change(
+    'Send one small request through the router and say who answered',
+    z.strictObject({ role: RoleName }),
+    z.object({
+      requestId: id,
+      ok: z.boolean(),
+      error: Reason.nullable(),
+      providerName: label.nullable(),
+      model: z.string().nullable(),
+      totalMs: ms,
+      /** Width of the vector, number of scores, or tokens of the answer. */
+      measure: z.object({ unit: z.enum(['wide', 'scores', 'tokens']), value: count }).nullable(),
+    }),
+  ),
+} as const;
