@@ -136,6 +136,15 @@ export const ERRORS = {
     409,
     'No encoder of this space can follow that change. Confirm a new space, which means rebuilding the index.',
   ),
+  founder_refused: invalid(
+    409,
+    'This encoder fails a check of the gate and cannot found a space. The message names the check; choose another one.',
+  ),
+  invalid_space_file: invalid(
+    400,
+    'This is not a whole export of a space: it was changed, cut or made by a newer version. Export it again.',
+  ),
+  space_exists: invalid(409, 'A space of this id with other reference vectors is already here. Nothing was changed.'),
   space_anchor_lost: unavailable(503, 'The reference vectors of this space are lost. Import the space from an export.'),
   confirmation_required: invalid(
     409,

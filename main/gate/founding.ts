@@ -1,0 +1,112 @@
+import type { ProviderId } from '../domain/ids.ts';
+import { ROLES, type RoleId, type RoleSettings } from '../domain/roles.ts';
+import type { Encoder } from './probe-port.ts';
+
+export interface FoundingCandidate {
+  readonly encoder: Encoder;
+  readonly provider: ProviderId;
+  readonly width: number | null;
+  /** False: known, but not able to found now; `reason` says why. */
+  readonly ready: boolean;
+  readonly reason: string | null;
+  readonly trial: boolean;
+}
+
+export type FoundingChoice =
+  | { readonly choice: 'found'; readonly candidate: FoundingCandidate; readonly trial: boolean }
+  | { readonly choice: 'ask'; readonly candidates: readonly FoundingCandidate[]; readonly reason: string };
+
+/** Why an encoder cannot found now; null: it can. */
+function hindrance(encoder: Encoder, settings: RoleSettings): string | null {
+  const { provider, width } = encoder;
+  if (provider.nodeState !== 'ready' && provider.nodeState !== 'degraded')
+    return `its machine is ${provider.nodeState}`;
+  if (!provider.nodePulls || !provider.reachable) return 'its engine does not answer';
+  if (!provider.present) return 'the model is not there';
+  if (settings.dimension !== null && width !== null && width !== settings.dimension) {
+    return `it gives ${width} numbers and the role is set to ${settings.dimension}`;
+  }
+  return null;
+}
+
+/**
+ * Encoders that could found a space of this role under its policy, best known first. Under `cloud` a space must come from
+ * the cloud, under every other policy from the network itself: else the policy would admit nobody who can be compared.
+ */
+export function foundingCandidates(
+  role: RoleId,
+  settings: RoleSettings,
+  encoders: readonly Encoder[],
+): readonly FoundingCandidate[] {
+  if (ROLES[role].task !== 'embed' || !settings.enabled) return [];
+  const kind = settings.policy === 'cloud' ? 'cloud' : 'local';
+  const named = (encoder: Encoder): boolean => {
+    const { localModels } = settings;
+    if (localModels === 'auto' || encoder.provider.kind === 'cloud') return true;
+    return localModels.some((name) => encoder.provider.model === name || encoder.provider.aliases.includes(name));
+  };
+  return encoders
+    .filter(({ provider }) => provider.role === role && provider.kind === kind)
+    .filter((encoder) => named(encoder) && !(encoder.trial && role !== 'embedding'))
+    .filter(({ provider }) => provider.kind === 'local' || provider.fingerprint.pin !== null)
+    .map((encoder) => {
+      const reason = hindrance(encoder, settings);
+      return {
+        encoder,
+        provider: encoder.provider.id,
+        width: encoder.width,
+        ready: reason === null,
+        reason,
+        trial: encoder.trial,
+      };
+    })
+    .sort(
+      (a, b) =>
+        Number(b.ready) - Number(a.ready) || Number(a.trial) - Number(b.trial) || (a.provider < b.provider ? -1 : 1),
+    );
+}
+
+/**
+ * The same weights on several machines are one candidate, known by digest: whichever founds, the others follow. Without
+ * digests a name proves nothing, so each provider counts for itself.
+ */
+function sameEncoder(candidate: FoundingCandidate): string {
+  const { modelDigest } = candidate.encoder.provider.fingerprint;
+  return modelDigest === null ? candidate.provider : `${modelDigest} ${candidate.encoder.provider.engineKind}`;
+}
+
+/** Who founds by itself, or why a person must choose. Candidates that cannot now still count: they may be meant. */
+export function chooseFounder(
+  role: RoleId,
+  settings: RoleSettings,
+  candidates: readonly FoundingCandidate[],
+): FoundingChoice {
+  const ask = (reason: string): FoundingChoice => ({ choice: 'ask', candidates, reason });
+  const real = candidates.filter(({ trial }) => !trial);
+  const [first] = real;
+  if (first !== undefined) {
+    const named = settings.localModels !== 'auto' && settings.localModels.length === 1;
+    const able = real.filter(({ ready }) => ready);
+    if (named || new Set(real.map(sameEncoder)).size === 1) {
+      const [founder] = able;
+      if (founder !== undefined) return { choice: 'found', candidate: founder, trial: false };
+      return ask(`The only candidate cannot found now: ${first.reason ?? 'it is not ready'}.`);
+    }
+    return ask(`${real.length} encoders could found this space. Choose one: it decides what the index is.`);
+  }
+  if (settings.localModels !== 'auto') {
+    const trial = candidates.find(({ ready }) => ready);
+    if (trial !== undefined) return { choice: 'found', candidate: trial, trial: true };
+    return ask('None of the models named for this role is on any machine.');
+  }
+  const trial = candidates.find((candidate) => candidate.trial && candidate.ready);
+  const configured = settings.policy === 'cloud' || settings.cloud.model !== null || settings.dimension !== null;
+  if (role === 'embedding' && trial !== undefined && !configured) {
+    return { choice: 'found', candidate: trial, trial: true };
+  }
+  return ask(
+    configured && trial !== undefined
+      ? 'The role is set up for another encoder than the built-in one, and that is not there yet.'
+      : 'No encoder is there. Start one on a machine of the fleet, or set an upstream.',
+  );
+}
