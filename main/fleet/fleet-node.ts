@@ -1,0 +1,295 @@
+import type { Heartbeat, Welcome } from '../../agent/wire/control.ts';
+import type { CallOpener } from '../../agent/wire/stream.ts';
+import type { ErrorCode } from '../domain/errors.ts';
+import { SwitchyardError } from '../domain/errors.ts';
+import type { EventSink } from '../domain/events.ts';
+import type { NodeId } from '../domain/ids.ts';
+import type { NodeState } from '../domain/provider.ts';
+import type { Clock, Random } from '../domain/time.ts';
+import type { AgentLink, LinkOptions, LostReason } from './link.ts';
+import type { NodeWish } from './node-store.ts';
+
+/** Where and how one node is reached; the embedded agent's changes with each of its processes. */
+export interface NodeTarget {
+  readonly address: string;
+  readonly fingerprint: string;
+  readonly key: Uint8Array;
+}
+
+export interface FleetNodeOptions {
+  readonly id: NodeId;
+  readonly name: string;
+  readonly controller: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly events: EventSink;
+  readonly makeLink: (options: LinkOptions) => AgentLink;
+  /** State, pulls, heartbeat or welcome changed. */
+  readonly onChange: () => void;
+}
+
+/** First wait before a dial is repeated, and the longest. A node that comes back is found within the longest. */
+const RETRY_FIRST_MS = 250;
+const RETRY_LONGEST_MS = 5_000;
+/** After a refusal that only a person can lift (another certificate, revoked): asked again seldom, for the machine may be mended. */
+const RETRY_REFUSED_MS = 60_000;
+
+const REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'identity_changed',
+  'join_refused',
+  'wire_version',
+  'too_many_controllers',
+]);
+
+/**
+ * One paired node over time: keeps a link up, dials again with growing, jittered waits, and says in which state the node is.
+ * Liveness comes from the authenticated session alone.
+ */
+export class FleetNode {
+  readonly id: NodeId;
+  readonly #options: FleetNodeOptions;
+  #target: NodeTarget | null = null;
+  #wish: NodeWish = 'serve';
+  #link: AgentLink | null = null;
+  #running = false;
+  #dialling = false;
+  #stopped = true;
+  #failures = 0;
+  #cancelRetry: () => void = () => {};
+  #problem: { readonly code: ErrorCode | LostReason; readonly sentence: string } | null = null;
+  #stateSinceMs: number;
+  #lastState: NodeState = 'unknown';
+  #everRan = false;
+  /** Nothing known holds: before the first heartbeat of a session, and after sleep. */
+  #unknown = true;
+  #beating = false;
+  #gone = false;
+  welcome: Welcome | null = null;
+  heartbeat: Heartbeat | null = null;
+  /** clock.nowMs of the last heartbeat. */
+  heartbeatAtMs: number | null = null;
+
+  constructor(options: FleetNodeOptions) {
+    this.id = options.id;
+    this.#options = options;
+    this.#stateSinceMs = options.clock.wallMs();
+  }
+
+  get name(): string {
+    return this.welcome?.name ?? this.#options.name;
+  }
+
+  get target(): NodeTarget | null {
+    return this.#target;
+  }
+
+  get wish(): NodeWish {
+    return this.#wish;
+  }
+
+  /** Why the node is not ready; null while it is. */
+  get problem(): { readonly code: string; readonly sentence: string } | null {
+    return this.#problem;
+  }
+
+  /** Epoch ms since when the state holds. */
+  get stateSinceMs(): number {
+    return this.#stateSinceMs;
+  }
+
+  get pulls(): boolean {
+    return this.#running && (this.#link?.pulls ?? false) && !this.#unknown;
+  }
+
+  get rttMs(): number | null {
+    return this.#running ? (this.#link?.rttMs ?? null) : null;
+  }
+
+  /** Null while no session runs: nothing can be sent. */
+  get opener(): CallOpener | null {
+    return this.#running && this.#link ? this.#link.opener : null;
+  }
+
+  get state(): NodeState {
+    if (this.#problem && REFUSALS.has(this.#problem.code as ErrorCode)) return 'error';
+    if (this.#problem?.code === 'revoked') return 'error';
+    if (this.#wish === 'maintenance') return 'maintenance';
+    if (this.#unknown) return 'unknown';
+    if (!this.#running) return this.#everRan || this.#failures > 0 ? 'unreachable' : 'unknown';
+    if (this.#wish === 'drain') return 'draining';
+    const engines = this.heartbeat?.engines ?? [];
+    return engines.some(({ state }) => state === 'unreachable' || state === 'error') ? 'degraded' : 'ready';
+  }
+
+  /** Dials the target, and again whenever the link is lost, until `stop`. A new target replaces the link to the old one. */
+  connect(target: NodeTarget): void {
+    this.#target = target;
+    this.#stopped = false;
+    this.#failures = 0;
+    this.#dropLink();
+    this.#dial();
+  }
+
+  /** The target is gone and a new one will be given (the embedded agent restarts). */
+  disconnect(): void {
+    this.#target = null;
+    this.#dropLink();
+    this.#changed();
+  }
+
+  setWish(wish: NodeWish): void {
+    this.#wish = wish;
+    this.#changed();
+  }
+
+  /** The machine slept or its clock jumped: nothing known of this node holds; the session is made anew after `delayMs`. */
+  forgetLiveness(delayMs: number): void {
+    if (this.#stopped || !this.#target) return;
+    this.#unknown = true;
+    this.#dropLink();
+    this.#changed();
+    this.#retryIn(delayMs);
+  }
+
+  detect(): void {
+    if (this.#running) this.#link?.detect();
+  }
+
+  /** Asks the agent to forget this control plane, then ends for good. True when the agent confirmed. */
+  async forget(): Promise<boolean> {
+    const link = this.#running ? this.#link : null;
+    this.#gone = true;
+    const confirmed = link ? await link.forget() : false;
+    this.stop();
+    return confirmed;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancelRetry();
+    this.#dropLink();
+  }
+
+  #dropLink(): void {
+    this.#cancelRetry();
+    const link = this.#link;
+    this.#link = null;
+    this.#running = false;
+    this.#dialling = false;
+    link?.close();
+  }
+
+  #dial(): void {
+    const target = this.#target;
+    if (this.#stopped || this.#dialling || !target) return;
+    this.#dialling = true;
+    this.#beating = false;
+    const { clock, controller, makeLink } = this.#options;
+    const current = () => this.#link === link;
+    const link: AgentLink = makeLink({
+      ...target,
+      controller,
+      clock,
+      handlers: {
+        onWelcome: (welcome) => {
+          if (current()) this.welcome = welcome;
+        },
+        onHeartbeat: (heartbeat) => {
+          if (!current()) return;
+          this.heartbeat = heartbeat;
+          this.heartbeatAtMs = clock.nowMs();
+          // Before the first heartbeat nobody knows which engines there are, so the node is not ready yet.
+          this.#beating = true;
+          if (this.#running) this.#unknown = false;
+          this.#changed();
+        },
+        onEvent: ({ severity, code, sentence }) => {
+          this.#options.events.record({ severity, source: 'fleet', code, sentence, node: this.id });
+        },
+        onPulls: () => {
+          if (current()) this.#changed();
+        },
+        onLost: (reason) => {
+          if (current()) this.#lost(reason);
+        },
+      },
+    });
+    this.#link = link;
+    link.start().then(
+      () => {
+        if (!current()) return;
+        this.#dialling = false;
+        this.#running = true;
+        this.#everRan = true;
+        this.#failures = 0;
+        this.#problem = null;
+        this.#unknown = !this.#beating;
+        this.#changed();
+      },
+      (error: unknown) => {
+        if (current()) this.#failed(error);
+      },
+    );
+  }
+
+  #failed(error: unknown): void {
+    this.#dialling = false;
+    this.#link = null;
+    this.#failures += 1;
+    const known = error instanceof SwitchyardError ? error : new SwitchyardError('node_unreachable');
+    const isNew = this.#problem?.code !== known.code;
+    this.#problem = { code: known.code, sentence: known.message };
+    this.#unknown = false;
+    if (REFUSALS.has(known.code)) {
+      if (isNew) this.#tell('error', known.code, `${this.name}: ${known.message}`, true);
+      this.#retryIn(RETRY_REFUSED_MS);
+    } else {
+      const ceiling = Math.min(RETRY_LONGEST_MS, RETRY_FIRST_MS * 2 ** Math.min(10, this.#failures));
+      this.#retryIn(ceiling / 2 + (this.#options.random() * ceiling) / 2);
+    }
+    this.#changed();
+  }
+
+  #lost(reason: LostReason): void {
+    this.#link = null;
+    this.#running = false;
+    if (this.#gone || this.#stopped) return;
+    this.#problem = { code: reason, sentence: LOST_SENTENCES[reason] };
+    this.#tell(
+      reason === 'revoked' ? 'error' : 'warn',
+      `node_${reason}`,
+      `${this.name}: ${LOST_SENTENCES[reason]}`,
+      reason === 'revoked',
+    );
+    this.#retryIn(reason === 'revoked' ? RETRY_REFUSED_MS : RETRY_FIRST_MS * (0.5 + this.#options.random()));
+    this.#changed();
+  }
+
+  #retryIn(delayMs: number): void {
+    this.#cancelRetry();
+    this.#cancelRetry = this.#options.clock.after(delayMs, () => this.#dial());
+  }
+
+  #tell(severity: 'warn' | 'error', code: string, sentence: string, needsPerson: boolean): void {
+    this.#options.events.record({ severity, source: 'fleet', code, sentence, needsPerson, node: this.id });
+  }
+
+  #changed(): void {
+    const { state } = this;
+    if (state !== this.#lastState) {
+      this.#lastState = state;
+      this.#stateSinceMs = this.#options.clock.wallMs();
+    }
+    this.#options.onChange();
+  }
+}
+
+const LOST_SENTENCES: Readonly<Record<LostReason, string>> = {
+  closed: 'the connection to the agent broke; it is being made anew',
+  silent: 'nothing was heard of the agent for 15 s',
+  bye: 'the agent stopped',
+  revoked: 'this control plane was removed on that machine; pair it again',
+  violation: 'the agent broke the protocol; the connection was closed',
+  superseded:
+    'another session of this control plane took over; is a second Switchyard running on the same data folder?',
+};

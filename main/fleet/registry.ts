@@ -1,0 +1,204 @@
+import type { CallOpener } from '../../agent/wire/stream.ts';
+import { SwitchyardError } from '../domain/errors.ts';
+import type { EventSink } from '../domain/events.ts';
+import type { NodeId, ProviderId } from '../domain/ids.ts';
+import type { Clock, Random } from '../domain/time.ts';
+import { FleetNode, type NodeTarget } from './fleet-node.ts';
+import type { AgentLink, LinkOptions, PairAgent } from './link.ts';
+import type { NodeStore, NodeWish, StoredNode } from './node-store.ts';
+
+export interface FleetOptions {
+  readonly controller: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly events: EventSink;
+  readonly store: NodeStore;
+  readonly pair: PairAgent;
+  readonly makeLink: (options: LinkOptions) => AgentLink;
+}
+
+/** Sessions are made anew spread over this time after a sleep, so that a waking laptop does not storm its network. */
+const RESUME_JITTER_MS = 1_000;
+
+/**
+ * The machines of this control plane: pairs them, keeps a link to each, remembers them over a kill, and says what they
+ * report. Order is the order of pairing, the embedded agent first.
+ */
+export class FleetRegistry {
+  readonly #options: FleetOptions;
+  readonly #nodes = new Map<NodeId, FleetNode>();
+  readonly #listeners = new Set<() => void>();
+  #embedded: NodeId | null = null;
+  #pairing = new Set<string>();
+
+  constructor(options: FleetOptions) {
+    this.#options = options;
+  }
+
+  /** Dials every stored node; resolves at once, nodes become ready as they answer. */
+  start(): void {
+    for (const stored of this.#options.store.nodes()) this.#add(stored.id, stored.name, stored.wish).connect(stored);
+  }
+
+  stop(): void {
+    for (const node of this.#nodes.values()) node.stop();
+    this.#nodes.clear();
+  }
+
+  nodes(): readonly FleetNode[] {
+    return [...this.#nodes.values()];
+  }
+
+  get(id: NodeId): FleetNode | null {
+    return this.#nodes.get(id) ?? null;
+  }
+
+  get embedded(): NodeId | null {
+    return this.#embedded;
+  }
+
+  opener(id: NodeId): CallOpener | null {
+    return this.#nodes.get(id)?.opener ?? null;
+  }
+
+  baseWeight(provider: ProviderId): number {
+    return this.#options.store.baseWeight(provider);
+  }
+
+  stored(id: NodeId): StoredNode | null {
+    return this.#options.store.nodes().find((node) => node.id === id) ?? null;
+  }
+
+  /** Called on every change of any node. @returns its own unsubscribe. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Pairs with the agent at an address. The node is stored before this resolves, and dialled.
+   *
+   * @throws SwitchyardError as `PairAgent`, `node_exists`, `store_unavailable`.
+   */
+  async add(address: string, joinCode: string): Promise<FleetNode> {
+    const { store, clock, controller, pair, events } = this.#options;
+    const spot = address.trim();
+    if (this.#pairing.has(spot)) throw new SwitchyardError('node_exists', 'This address is being paired right now.');
+    this.#pairing.add(spot);
+    try {
+      const pending = store.pending(spot);
+      const paired = await pair({
+        address: spot,
+        controller,
+        joinCode,
+        clock,
+        ...(pending ? { pending } : {}),
+        storePending: ({ key, fingerprint }) => store.savePending({ address: spot, key, fingerprint }),
+      });
+      const id = paired.node as NodeId;
+      if (id === this.#embedded) throw new SwitchyardError('node_exists', 'That is the agent of this very machine.');
+      const before = this.stored(id);
+      const stored: StoredNode = {
+        id,
+        name: before?.name ?? spot,
+        address: paired.address,
+        fingerprint: paired.fingerprint,
+        key: paired.key,
+        pairedAtMs: clock.wallMs(),
+        wish: before?.wish ?? 'serve',
+      };
+      await store.save(stored);
+      await store.removePending(spot);
+      const node = this.#nodes.get(id) ?? this.#add(id, stored.name, stored.wish);
+      node.connect(stored);
+      events.record({
+        severity: 'info',
+        source: 'fleet',
+        code: 'node_paired',
+        sentence: `Paired with the agent at ${stored.address}.`,
+        node: id,
+      });
+      this.#tell();
+      return node;
+    } finally {
+      this.#pairing.delete(spot);
+    }
+  }
+
+  /** The agent that this control plane started for its own machine is up, or up again in a new process. */
+  attachEmbedded(id: NodeId, target: NodeTarget): void {
+    if (this.#embedded !== null && this.#embedded !== id) {
+      this.#nodes.get(this.#embedded)?.stop();
+      this.#nodes.delete(this.#embedded);
+    }
+    this.#embedded = id;
+    const node = this.#nodes.get(id) ?? this.#add(id, 'This machine', 'serve');
+    node.connect(target);
+  }
+
+  /** Its process ended; a new one will be attached. */
+  detachEmbedded(): void {
+    if (this.#embedded !== null) this.#nodes.get(this.#embedded)?.disconnect();
+  }
+
+  /** @throws SwitchyardError node_not_found, store_unavailable. */
+  async setWish(id: NodeId, wish: NodeWish): Promise<FleetNode> {
+    const node = this.#need(id);
+    const stored = this.stored(id);
+    if (stored) await this.#options.store.save({ ...stored, wish });
+    node.setWish(wish);
+    return node;
+  }
+
+  /**
+   * Unpairs and forgets a node. The agent is asked to forget this control plane; when it cannot be reached it is told so on
+   * the event, for then its side must be cleaned by hand.
+   *
+   * @throws SwitchyardError node_not_found, store_unavailable.
+   */
+  async remove(id: NodeId): Promise<void> {
+    const node = this.#need(id);
+    if (id === this.#embedded) {
+      throw new SwitchyardError(
+        'invalid_request',
+        'The agent of this machine cannot be removed. Start with --no-embedded-agent instead.',
+      );
+    }
+    await this.#options.store.remove(id);
+    const confirmed = await node.forget();
+    this.#nodes.delete(id);
+    this.#options.events.record({
+      severity: confirmed ? 'info' : 'warn',
+      source: 'fleet',
+      code: 'node_removed',
+      sentence: confirmed
+        ? `${node.name} was removed.`
+        : `${node.name} was removed here but could not be told. On that machine run: npm run agent -- controllers rm ${this.#options.controller}`,
+      node: id,
+    });
+    this.#tell();
+  }
+
+  /** The machine slept or its clock jumped. */
+  forgetLiveness(): void {
+    for (const node of this.#nodes.values()) node.forgetLiveness(this.#options.random() * RESUME_JITTER_MS);
+  }
+
+  #need(id: NodeId): FleetNode {
+    const node = this.#nodes.get(id);
+    if (!node) throw new SwitchyardError('node_not_found');
+    return node;
+  }
+
+  #add(id: NodeId, name: string, wish: NodeWish): FleetNode {
+    const { controller, clock, random, events, makeLink } = this.#options;
+    const node = new FleetNode({ id, name, controller, clock, random, events, makeLink, onChange: () => this.#tell() });
+    this.#nodes.set(id, node);
+    node.setWish(wish);
+    return node;
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
