@@ -1,0 +1,107 @@
+import type { CallFailure, CallHead, ResponseHead, Trailers } from '../../agent/wire/calls.ts';
+import type { CallOpener } from '../../agent/wire/stream.ts';
+
+export type WholeAnswer =
+  | { readonly failure: null; readonly head: ResponseHead; readonly body: Uint8Array; readonly trailers: Trailers }
+  | { readonly failure: CallFailure };
+
+/** A call that could not even be sent, in the form of one that failed on the way. */
+export function transportFailure(sentence: string): CallFailure {
+  return {
+    blame: 'transport',
+    code: 'engine_unreachable',
+    sentence,
+    engineStatus: null,
+    retryAfterMs: null,
+    failing: [],
+    limitTokens: null,
+    afterFirstByte: false,
+  };
+}
+
+/**
+ * One call whose answer is small enough to be held whole (vectors, scores, counts). Never rejects.
+ *
+ * @param maxBytes an answer beyond it is aborted and counted as the engine's fault: nothing an agent says may grow memory.
+ */
+export function callWhole(
+  opener: CallOpener | null,
+  head: CallHead,
+  body: Uint8Array,
+  maxBytes: number,
+  signal?: AbortSignal,
+): Promise<WholeAnswer> {
+  if (!opener) return Promise.resolve({ failure: transportFailure('The machine has no session now.') });
+  if (signal?.aborted) return Promise.resolve({ failure: transportFailure('The call was cancelled.') });
+  return new Promise((resolve) => {
+    let responseHead: ResponseHead | null = null;
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    const settle = (answer: WholeAnswer) => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve(answer);
+    };
+    const call = opener.open(head, body, {
+      onHead: (got) => {
+        responseHead = got;
+      },
+      onData: (chunk) => {
+        size += chunk.byteLength;
+        if (size > maxBytes) {
+          call.cancel();
+          settle({
+            failure: {
+              ...transportFailure('The answer was larger than it can be.'),
+              blame: 'engine',
+              code: 'engine_invalid_response',
+            },
+          });
+          return false;
+        }
+        chunks.push(chunk);
+        return true;
+      },
+      onEnd: (trailers) => {
+        if (!responseHead)
+          settle({
+            failure: {
+              ...transportFailure('The agent sent no head.'),
+              blame: 'engine',
+              code: 'engine_invalid_response',
+            },
+          });
+        else settle({ failure: null, head: responseHead, body: joinChunks(chunks, size), trailers });
+      },
+      onFailure: (failure) => settle({ failure }),
+    });
+    const onAbort = () => {
+      call.cancel();
+      settle({ failure: transportFailure('The call was cancelled.') });
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+/** Joins into a buffer that starts at an address where float32 may be read. */
+function joinChunks(chunks: readonly Uint8Array[], size: number): Uint8Array {
+  const [only] = chunks;
+  if (only && chunks.length === 1 && only.byteOffset % 4 === 0) return only;
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return whole;
+}
+
+/** @returns count x width values, row-major, or null when the bytes do not fit the head. */
+export function readVectors(
+  head: ResponseHead,
+  body: Uint8Array,
+  count: number,
+): { width: number; vectors: Float32Array } | null {
+  const { width } = head;
+  if (width === null || width < 1 || head.count !== count || body.byteLength !== count * width * 4) return null;
+  return { width, vectors: new Float32Array(body.buffer, body.byteOffset, count * width) };
+}
