@@ -10,7 +10,9 @@ import { rolesOperations } from './contract/roles.ts';
 import { settingsOperations } from './contract/settings.ts';
 
 export * from './contract/activity.ts';
+export * from './contract/bridge.ts';
 export * from './contract/browser.ts';
+export * from './contract/browser-names.ts';
 export * from './contract/channels.ts';
 export * from './contract/cloud.ts';
 export * from './contract/common.ts';
@@ -18,6 +20,7 @@ export * from './contract/feed.ts';
 export * from './contract/fleet.ts';
 export * from './contract/gate.ts';
 export * from './contract/keys.ts';
+export * from './contract/names.ts';
 export * from './contract/requests.ts';
 export * from './contract/roles.ts';
 export * from './contract/settings.ts';

@@ -1,20 +1,8 @@
 import { z } from 'zod';
 import { atMs, ClassName, count, id, label, ms, Nothing, Range, RoleName, read, Series, text, usd } from './common.ts';
+import { PAGE_IDS } from './names.ts';
 
 export const SeverityName = z.enum(['info', 'warn', 'error']);
-export const PAGE_IDS = [
-  'overview',
-  'fleet',
-  'roles',
-  'gate',
-  'budget',
-  'requests',
-  'keys',
-  'events',
-  'settings',
-] as const;
-export type PageId = (typeof PAGE_IDS)[number];
-
 export const EventView = z.object({
   id,
   atMs,

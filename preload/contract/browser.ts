@@ -1,25 +1,5 @@
 import { z } from 'zod';
 
-/**
- * The same contract for a console in a browser. The address carries a single-use ticket in its fragment (`#ticket=...`), which is
- * exchanged for a session token; the token lives in sessionStorage and travels as `Authorization: Bearer`. The WebSocket is opened
- * with a ticket of 10 s as its sub-protocol, since a browser cannot set headers there.
- */
-export const BROWSER = {
-  /** POST {ticket} -> {token} */
-  session: '/console/session',
-  /** POST (bearer) -> {ticket}, for one WebSocket */
-  socketTicket: '/console/socket-ticket',
-  /** WebSocket, sub-protocols [`switchyard.console.1`, `ticket.<ticket>`] */
-  socket: '/console/socket',
-  protocol: 'switchyard.console.1',
-  ticketProtocolPrefix: 'ticket.',
-  /** POST <call>/<operation name> with the input as JSON -> the output, or {error: {code, message}} */
-  call: '/admin/op',
-  /** PUT application/octet-stream; `?nodes=a,b&remember=1` narrows it. */
-  cloudKey: '/admin/cloud/key',
-} as const;
-
 /** Browser to server on the socket. Server to browser: `TopicUpdate` as JSON, or `{type: 'closing', code}`. */
 export const FromBrowser = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('want'), topics: z.array(z.string().max(32)).max(32) }),

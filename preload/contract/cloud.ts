@@ -33,8 +33,6 @@ export type CloudView = z.infer<typeof CloudView>;
 /** What travels beside the key's bytes: to whom (all ready agents when absent) and whether it may rest encrypted there. */
 export const KeyPush = z.strictObject({ nodeIds: z.array(id).max(256).optional(), remember: z.boolean().optional() });
 export type KeyPush = z.infer<typeof KeyPush>;
-/** The key's bytes after trimming: printable ASCII, this many. */
-export const KEY_BYTES = { min: 8, max: 512 } as const;
 
 export const ShareView = z.object({ project: id, name: label, held: count, waiting: count, share: count });
 

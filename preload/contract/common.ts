@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { PRIORITY_CLASSES } from '../../main/domain/classes.ts';
 import { POLICIES } from '../../main/domain/policy.ts';
 import { ROLE_IDS } from '../../main/domain/roles.ts';
+import { RANGES } from './names.ts';
 
 /** `read` never changes anything and may be repeated; `change` is refused while the store cannot be written. */
 export type OperationKind = 'read' | 'change';
@@ -55,7 +56,7 @@ export const FileOut = z.object({ fileName: z.string().max(255), mediaType: z.st
 /** A document that was saved earlier, at most 16 MiB of JSON text. */
 export const FileIn = z.string().max(16 * 1024 * 1024);
 
-export const Range = z.enum(['5m', '1h', '24h']);
+export const Range = z.enum(RANGES);
 export type Range = z.infer<typeof Range>;
 
 /** Values on one shared time axis; `null` where nothing was sampled, so that a gap stays a gap. */

@@ -1,4 +1,5 @@
-import type { TopicName, TopicUpdate } from './topics.ts';
+import type { TopicName } from './names.ts';
+import type { TopicUpdate } from './topics.ts';
 
 /** At most one message per topic in this many milliseconds: 2 Hz. */
 export const FEED_INTERVAL_MS = 500;

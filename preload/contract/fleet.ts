@@ -17,16 +17,9 @@ import {
   Series,
   text,
 } from './common.ts';
+import { NODE_STATES } from './names.ts';
 
-export const NodeStateName = z.enum([
-  'ready',
-  'degraded',
-  'draining',
-  'unreachable',
-  'unknown',
-  'maintenance',
-  'error',
-]);
+export const NodeStateName = z.enum(NODE_STATES);
 export type NodeStateName = z.infer<typeof NodeStateName>;
 
 export const GpuView = z.object({

@@ -16,22 +16,8 @@ import {
   read,
   text,
 } from './common.ts';
+import { CHECK_IDS } from './names.ts';
 import { FounderView } from './roles.ts';
-
-/** Columns of the matrix, in this order. */
-export const CHECK_IDS = [
-  'width',
-  'min-cosine',
-  'centred',
-  'nearest',
-  'batch',
-  'repeat',
-  'collapse',
-  'norm',
-  'limit',
-  'drift',
-] as const;
-export type CheckId = (typeof CHECK_IDS)[number];
 
 export const VerdictName = z.enum(VERDICT_KINDS);
 export const RegimeName = z.enum(['local', 'cloud']);

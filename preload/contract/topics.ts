@@ -3,37 +3,26 @@ import { EventView, HealthView, SampleView } from './activity.ts';
 import { BudgetView, CloudView } from './cloud.ts';
 import { NodeView, ProviderView } from './fleet.ts';
 import { VerdictView } from './gate.ts';
+import { TOPIC_KINDS, type TopicName } from './names.ts';
 import { RequestView } from './requests.ts';
 import { RoleView } from './roles.ts';
 import { AppView } from './settings.ts';
 
-/**
- * What a console hears by itself. A `rows` topic is a set of rows with an `id`: a snapshot first, then rows that changed and ids
- * that went. A `log` topic is the same, but a reader keeps only the newest `keep` rows. A `value` topic sends its whole value.
- */
-export type Topic =
-  | { readonly kind: 'rows'; readonly schema: z.ZodType<{ readonly id: string }> }
-  | { readonly kind: 'log'; readonly schema: z.ZodType<{ readonly id: string }>; readonly keep: number }
-  | { readonly kind: 'value'; readonly schema: z.ZodType };
-
+/** One map of events: topic -> how it is sent and what a row or value of it is. */
 export const TOPICS = {
-  nodes: { kind: 'rows', schema: NodeView },
-  providers: { kind: 'rows', schema: ProviderView },
-  roles: { kind: 'rows', schema: RoleView },
-  gate: { kind: 'rows', schema: VerdictView },
-  /** Few and urgent: sent at once, never held for the next half second. */
-  health: { kind: 'rows', schema: HealthView },
-  requests: { kind: 'log', schema: RequestView, keep: 500 },
-  events: { kind: 'log', schema: EventView, keep: 1000 },
-  /** Live samples: their `id` is the time in text. */
-  series: { kind: 'log', schema: SampleView, keep: 700 },
-  budget: { kind: 'value', schema: BudgetView },
-  cloud: { kind: 'value', schema: CloudView },
-  app: { kind: 'value', schema: AppView },
-} as const satisfies Record<string, Topic>;
+  nodes: { ...TOPIC_KINDS.nodes, schema: NodeView },
+  providers: { ...TOPIC_KINDS.providers, schema: ProviderView },
+  roles: { ...TOPIC_KINDS.roles, schema: RoleView },
+  gate: { ...TOPIC_KINDS.gate, schema: VerdictView },
+  health: { ...TOPIC_KINDS.health, schema: HealthView },
+  requests: { ...TOPIC_KINDS.requests, schema: RequestView },
+  events: { ...TOPIC_KINDS.events, schema: EventView },
+  series: { ...TOPIC_KINDS.series, schema: SampleView },
+  budget: { ...TOPIC_KINDS.budget, schema: BudgetView },
+  cloud: { ...TOPIC_KINDS.cloud, schema: CloudView },
+  app: { ...TOPIC_KINDS.app, schema: AppView },
+} as const satisfies Record<TopicName, { readonly kind: string; readonly schema: z.ZodType }>;
 
-export type TopicName = keyof typeof TOPICS;
-export const TOPIC_NAMES = Object.keys(TOPICS) as TopicName[];
 export type TopicRow<Name extends TopicName> = z.infer<(typeof TOPICS)[Name]['schema']>;
 export type RowTopicName = {
   [Name in TopicName]: (typeof TOPICS)[Name]['kind'] extends 'value' ? never : Name;

@@ -1,0 +1,65 @@
+/**
+ * Names that every side of the contract shares, without the schemas: what runs inside a window imports these values and only the
+ * types of the rest, because schema code compiles functions, which the window's content policy forbids.
+ */
+export { PRIORITY_CLASSES } from '../../main/domain/classes.ts';
+export { POLICIES } from '../../main/domain/policy.ts';
+export { ROLE_IDS } from '../../main/domain/roles.ts';
+export { VERDICT_KINDS } from '../../main/domain/verdict.ts';
+
+export const PAGE_IDS = [
+  'overview',
+  'fleet',
+  'roles',
+  'gate',
+  'budget',
+  'requests',
+  'keys',
+  'events',
+  'settings',
+] as const;
+export type PageId = (typeof PAGE_IDS)[number];
+
+/** Columns of the gate's matrix, in this order. */
+export const CHECK_IDS = [
+  'width',
+  'min-cosine',
+  'centred',
+  'nearest',
+  'batch',
+  'repeat',
+  'collapse',
+  'norm',
+  'limit',
+  'drift',
+] as const;
+export type CheckId = (typeof CHECK_IDS)[number];
+
+export const NODE_STATES = ['ready', 'degraded', 'draining', 'unreachable', 'unknown', 'maintenance', 'error'] as const;
+export const RANGES = ['5m', '1h', '24h'] as const;
+
+/**
+ * What a console hears by itself. A `rows` topic is a set of rows with an `id`: a snapshot first, then rows that changed and ids
+ * that went. A `log` topic is the same, but a reader keeps only the newest `keep` rows. A `value` topic sends its whole value.
+ */
+export const TOPIC_KINDS = {
+  nodes: { kind: 'rows' },
+  providers: { kind: 'rows' },
+  roles: { kind: 'rows' },
+  gate: { kind: 'rows' },
+  /** Few and urgent: sent at once, never held for the next half second. */
+  health: { kind: 'rows' },
+  requests: { kind: 'log', keep: 500 },
+  events: { kind: 'log', keep: 1000 },
+  /** Live samples: their `id` is the time in text. */
+  series: { kind: 'log', keep: 700 },
+  budget: { kind: 'value' },
+  cloud: { kind: 'value' },
+  app: { kind: 'value' },
+} as const;
+export type TopicName = keyof typeof TOPIC_KINDS;
+export const TOPIC_NAMES = Object.keys(TOPIC_KINDS) as TopicName[];
+
+/** The OpenRouter key's bytes after trimming: printable ASCII, this many. */
+export const KEY_BYTES = { min: 8, max: 512 } as const;
+export const OVERRIDE_MAX = 256;
