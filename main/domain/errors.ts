@@ -78,6 +78,11 @@ export const ERRORS = {
     400,
     'The request line or headers are malformed. Use HTTP/1.1 with one Host header and a relative path.',
   ),
+  headers_too_large: invalid(431, 'The headers are larger than 16 KiB. Send fewer or shorter ones.'),
+  upgrade_required: invalid(
+    426,
+    'This route is a WebSocket. Connect with the sub-protocols switchyard.v1 and a fresh ticket.',
+  ),
   invalid_api_key: {
     status: 401,
     type: 'authentication_error',
@@ -88,6 +93,11 @@ export const ERRORS = {
     type: 'authentication_error',
     sentence:
       'The admin token is missing or not known. Send Authorization: Bearer with the token printed at the first start.',
+  },
+  invalid_ticket: {
+    status: 401,
+    type: 'authentication_error',
+    sentence: 'The ticket is used, too old or unknown. Open the console again from the address that Switchyard prints.',
   },
   tls_required: {
     status: 403,
@@ -110,6 +120,42 @@ export const ERRORS = {
     type: 'rate_limit_error',
     sentence: 'This key has 64 requests in flight. Wait for one to end.',
   },
+  too_many_readers: {
+    status: 429,
+    type: 'rate_limit_error',
+    sentence: 'There are 16 readers of events already. Close one.',
+  },
+  role_not_allowed: {
+    status: 403,
+    type: 'permission_error',
+    sentence: 'This key may not use this role. Use a key whose scope includes it.',
+  },
+  rate_limited: {
+    status: 429,
+    type: 'rate_limit_error',
+    sentence: 'This key has used up its requests or tokens for this minute. Wait as Retry-After says.',
+  },
+  key_spend_reached: {
+    status: 429,
+    type: 'rate_limit_error',
+    sentence: 'This key has spent its dollars for today. It may go on after midnight UTC or when its limit is raised.',
+  },
+  invalid_cloud_key: invalid(
+    400,
+    'The key must be 8 to 512 printable ASCII characters, sent as application/octet-stream.',
+  ),
+  idempotency_mismatch: invalid(
+    422,
+    'This Idempotency-Key was used with another body. Use a new key for a new request.',
+  ),
+  idempotency_running: invalid(
+    409,
+    'A request with this Idempotency-Key is running and its answer cannot be shared. Wait for it and ask again.',
+  ),
+  idempotency_unavailable: unavailable(
+    503,
+    'It cannot be checked whether this Idempotency-Key was used. Try again, or send the request without it.',
+  ),
   // Routing
   role_disabled: unavailable(503, 'The operator has switched this role off.'),
   no_provider: unavailable(503, 'Nobody can serve this request now. The message lists each provider with its reason.'),
@@ -214,6 +260,8 @@ export const ERRORS = {
     type: 'not_found_error',
     sentence: 'No trace of that request is kept. Traces are kept for 7 days.',
   },
+  // Start
+  address_in_use: unavailable(503, 'Another program listens on this address. Stop it or choose another port.'),
   // Store
   store_unavailable: unavailable(
     503,
