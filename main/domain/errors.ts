@@ -267,6 +267,29 @@ export const ERRORS = {
     503,
     'The database cannot be written. Serving goes on; changes are refused until it is back.',
   ),
+  store_in_use: unavailable(
+    409,
+    'Another Switchyard process owns this data folder. Stop it, or give this one a folder of its own.',
+  ),
+  store_newer: unavailable(
+    500,
+    'A newer Switchyard wrote this database. Install that version again, or restore a backup that this one reads.',
+  ),
+  version_conflict: invalid(409, 'Somebody changed this meanwhile. Read it again and repeat the change.'),
+  project_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    sentence: 'There is no such project. GET /admin/projects lists them.',
+  },
+  key_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    sentence: 'There is no such API key. GET /admin/keys lists them.',
+  },
+  vault_damaged: unavailable(
+    503,
+    'A sealed record does not open: it was changed or belongs elsewhere. Restore a backup, or pair the machine again.',
+  ),
   vault_locked: unavailable(503, 'The key that opens the vault is missing. Give the keyring that sealed it.'),
   internal_error: unavailable(500, 'Something went wrong inside Switchyard. The request id finds it in the log.'),
 } as const satisfies Record<string, ErrorDefinition>;

@@ -1,5 +1,5 @@
 import type { EventRecord, Severity } from '../domain/events.ts';
-import type { NodeId, ProjectId, ProviderId, RequestId, SpaceId } from '../domain/ids.ts';
+import type { NodeId, ProjectId, ProviderId, RequestId } from '../domain/ids.ts';
 import type { RequestSummary } from '../domain/observation.ts';
 import type { ProviderKind } from '../domain/policy.ts';
 import type { RoleId, RoleSettings } from '../domain/roles.ts';
@@ -41,7 +41,7 @@ export interface Store {
   readonly events: EventStore;
   readonly usage: UsageStore;
   readonly series: SeriesStore;
-  readonly ledger: LedgerStore;
+  /** Spaces, verdicts, first vectors, and the ledger of embedding ranges (90 days). */
   readonly budget: BudgetStateStore;
   readonly gate: GateStore;
   readonly idempotency: IdempotencyStore;
@@ -284,26 +284,6 @@ export interface SeriesStore {
   load(range: SeriesRange, sinceMs: number): Promise<readonly ClosedStep[]>;
 }
 
-/** Which provider made which vectors of an embedding request. */
-export interface LedgerEntry {
-  readonly request: RequestId;
-  readonly project: ProjectId;
-  readonly space: SpaceId;
-  /** Index of the first input, and one past the last. */
-  readonly from: number;
-  readonly to: number;
-  readonly provider: ProviderId;
-  readonly atMs: number;
-}
-
-/** Kept 90 days: the rows to rebuild when a provider turns out to have drifted. */
-export interface LedgerStore {
-  record(entry: LedgerEntry): void;
-  /** What a provider wrote in `[sinceMs, untilMs)`, oldest first, at most `limit` (10,000) rows. */
-  byProvider(provider: ProviderId, sinceMs: number, untilMs: number, limit?: number): Promise<readonly LedgerEntry[]>;
-  byRequest(request: RequestId): Promise<readonly LedgerEntry[]>;
-}
-
 /** Spend counters and learned limits: one document, the newest wins. */
 export interface BudgetStateStore {
   /** From memory, as it was at the last save; null: none yet. */
@@ -361,5 +341,5 @@ export interface StoreHealth {
   readonly problems: readonly string[];
 }
 
-export const RECORD_KINDS = ['usage', 'trace', 'event', 'series', 'ledger', 'used', 'budget'] as const;
+export const RECORD_KINDS = ['usage', 'trace', 'event', 'series', 'used', 'budget'] as const;
 export type RecordKind = (typeof RECORD_KINDS)[number];
