@@ -1,0 +1,407 @@
+import { SwitchyardError } from '../domain/errors.ts';
+import type { NodeId, ProjectId } from '../domain/ids.ts';
+import type { Clock, Random } from '../domain/time.ts';
+import { type Ceiling, ceilingOf, isOverride } from './ceiling.ts';
+import { type CallTarget, Circuits, type OpenCircuit } from './circuits.ts';
+import { type BudgetState, describe } from './describe.ts';
+import { Latency } from './latency.ts';
+import { Limit, type LimitEvent } from './limit.ts';
+import type { CallOutcome, Decision, Permit, PermitAsk, Reaction, RefusalReason, Refused } from './permit.ts';
+import type { BudgetRecord, BudgetSnapshot } from './snapshot.ts';
+import { Spend, type SpendScope, type SpendState } from './spend.ts';
+import { Suggestion } from './suggestion.ts';
+import { type AccountFacts, NOTHING_KNOWN, trustedRpm } from './trust.ts';
+import { Waiting } from './waiting.ts';
+import { StartWindow } from './window.ts';
+
+/** From the abort of a streamed call until its upstream has surely ended. */
+const ABORT_MS = 250;
+/** An agent that lost its session aborts its cloud calls within this time. */
+const LOST_MS = 5000;
+const RECORDS_KEPT = 500;
+
+export interface BudgetOptions {
+  /** For days (UTC), resets and records; intervals come from the `nowMs` of each call. */
+  readonly clock: Pick<Clock, 'wallMs'>;
+  readonly random: Random;
+  readonly nowMs: number;
+  readonly override?: number | null;
+  readonly latencyMs?: number;
+  readonly spend?: SpendState | null;
+}
+
+/**
+ * The one pool above all cloud providers: a permit is one cloud request in flight. Every method takes the monotonic time,
+ * which must not go backwards; nothing happens by itself, so a shell looks again at `nextWakeMs`.
+ */
+export class Budget {
+  readonly #clock: Pick<Clock, 'wallMs'>;
+  readonly #latency: Latency;
+  readonly #limit: Limit;
+  readonly #window = new StartWindow();
+  readonly #circuits = new Circuits();
+  readonly #waiting = new Waiting();
+  readonly #spend: Spend;
+  readonly #suggestion = new Suggestion();
+  readonly #permits = new Map<string, Permit>();
+  /** Permits that return at a set time. */
+  readonly #returning = new Map<string, number>();
+  #records: BudgetRecord[] = [];
+  #facts: AccountFacts = NOTHING_KNOWN;
+  #discovered = false;
+  #override: number | null;
+  #ceiling: Ceiling;
+  #paused = false;
+  #nextPermit = 1;
+  #nowMs: number;
+
+  constructor(options: BudgetOptions) {
+    this.#clock = options.clock;
+    this.#nowMs = options.nowMs;
+    this.#override = options.override ?? null;
+    if (this.#override !== null) checkOverride(this.#override);
+    this.#latency = new Latency(options.latencyMs);
+    this.#spend = new Spend(options.spend ?? null);
+    this.#ceiling = ceilingOf(this.#facts, this.#override, this.#latency.ms);
+    this.#limit = new Limit({
+      ceiling: this.#ceiling.free,
+      nowMs: options.nowMs,
+      random: options.random,
+      record: (event) => this.#recordLimit(event),
+    });
+  }
+
+  /** A permit for this work, or the reason why not. A refused ask waits for its turn until it is granted or withdrawn. */
+  acquire(ask: PermitAsk, nowMs: number): Decision {
+    this.advance(nowMs);
+    const stopped = this.#stops(ask, nowMs);
+    if (stopped !== null) {
+      this.#waiting.leave(ask.project, ask.id);
+      return stopped;
+    }
+    this.#waiting.join(ask, nowMs);
+    const held = this.#holds(ask, nowMs);
+    this.#observe(nowMs);
+    if (held !== null) return held;
+    this.#waiting.grant(ask);
+    this.#window.record(nowMs);
+    const permit: Permit = { id: `p${this.#nextPermit++}`, ask, cuts: this.#limit.cuts, startedAtMs: nowMs };
+    this.#permits.set(permit.id, permit);
+    this.#spend.reserve(permit.id, ask.role, ask.project, ask.estimateUsd, this.#clock.wallMs());
+    this.#observe(nowMs);
+    return { granted: true, permit };
+  }
+
+  /** Reasons that have nothing to do with permits: null when the provider could start if there were one. */
+  blocked(ask: PermitAsk, nowMs: number): Refused | null {
+    this.advance(nowMs);
+    return this.#stops(ask, nowMs);
+  }
+
+  /** The work has left the queue without a permit. */
+  withdraw(project: ProjectId, id: string): void {
+    this.#waiting.leave(project, id);
+  }
+
+  /** The upstream call has really ended. A permit that is back already stays back. */
+  ended(permitId: string, outcome: CallOutcome, nowMs: number): Reaction {
+    this.advance(nowMs);
+    const permit = this.#permits.get(permitId);
+    if (permit === undefined) return { source: null, cut: false };
+    const reaction = this.#learn(permit, outcome, nowMs);
+    this.#giveBack(permit, outcome.costUsd);
+    this.#observe(nowMs);
+    return reaction;
+  }
+
+  /** A granted permit was not used: nothing was sent. */
+  release(permitId: string, nowMs: number): void {
+    this.advance(nowMs);
+    const permit = this.#permits.get(permitId);
+    if (permit !== undefined) this.#giveBack(permit, 0);
+  }
+
+  /**
+   * The call was aborted. Its permit returns 250 ms later; `readsOn`: the upstream does not stop on abort, the agent reads to
+   * the end and the permit stays until `ended`. `costUsd`: what the aborted call cost, where that can be told.
+   */
+  cancelled(
+    permitId: string,
+    nowMs: number,
+    how: { readonly readsOn?: boolean; readonly costUsd?: number | null } = {},
+  ): void {
+    this.advance(nowMs);
+    if (!this.#permits.has(permitId)) return;
+    if (how.costUsd !== undefined && how.costUsd !== null) this.#spend.settle(permitId, how.costUsd);
+    if (how.readsOn !== true) this.#returnAt(permitId, nowMs + ABORT_MS);
+  }
+
+  /** The session with an agent is lost: it aborts its cloud calls, whose permits return 5 s later. */
+  agentLost(agent: NodeId, nowMs: number): void {
+    this.advance(nowMs);
+    for (const permit of this.#permits.values())
+      if (permit.ask.agent === agent) this.#returnAt(permit.id, nowMs + LOST_MS);
+  }
+
+  /** `/key` was read. The first reading sets what is used at once; later ones move only the ceiling. */
+  discovered(facts: AccountFacts, nowMs: number): void {
+    this.advance(nowMs);
+    const first = !this.#discovered;
+    this.#discovered = true;
+    this.#facts = facts;
+    this.#circuits.discovered(facts.creditUsd);
+    this.#moveCeiling(first, nowMs);
+  }
+
+  /**
+   * The operator's figure, 1 to 256; null gives the ceiling back to discovery.
+   * @throws SwitchyardError `invalid_request` for anything else.
+   */
+  setOverride(override: number | null, nowMs: number): void {
+    if (override !== null) checkOverride(override);
+    this.advance(nowMs);
+    this.#override = override;
+    this.#moveCeiling(override !== null, nowMs);
+  }
+
+  setPaused(paused: boolean, nowMs: number): void {
+    this.advance(nowMs);
+    if (this.#paused === paused) return;
+    this.#paused = paused;
+    if (!paused) this.#circuits.resumed();
+    this.#note({ kind: paused ? 'paused' : 'resumed', atMs: nowMs });
+  }
+
+  /** An agent has applied another key. */
+  keyChanged(agent: NodeId, nowMs: number): void {
+    this.advance(nowMs);
+    this.#circuits.keyChanged(agent);
+  }
+
+  setCaps(
+    scope: SpendScope,
+    id: string,
+    caps: { readonly dayUsd: number | null; readonly monthUsd: number | null },
+  ): void {
+    this.#spend.setCaps(scope, id, caps);
+  }
+
+  /** Grows with each change of `spendState` worth saving. */
+  get spendRevision(): number {
+    return this.#spend.revision;
+  }
+
+  spendState(): SpendState {
+    return this.#spend.state(this.#clock.wallMs());
+  }
+
+  /** Lets the clock do its part: steps, returns, reopened circuits. Every method calls it. */
+  advance(nowMs: number): void {
+    if (nowMs < this.#nowMs) return;
+    for (const [id, atMs] of this.#returning) {
+      if (atMs > nowMs) continue;
+      const permit = this.#permits.get(id);
+      if (permit !== undefined) this.#giveBack(permit, null);
+    }
+    this.#nowMs = nowMs;
+    this.#limit.advance(nowMs);
+    this.#circuits.prune(nowMs);
+    this.#waiting.advance(nowMs);
+    this.#observe(nowMs);
+  }
+
+  /** When the clock alone may let work start next; null: only an event can. */
+  nextWakeMs(nowMs: number): number | null {
+    this.advance(nowMs);
+    const rpm = trustedRpm(this.#facts);
+    const opens = rpm === null ? null : this.#window.opensAtMs(nowMs, windowSize(rpm));
+    const times = [
+      this.#limit.nextChangeMs(nowMs),
+      this.#circuits.nextChangeMs(nowMs),
+      this.#waiting.claimLapsesMs(),
+      opens !== null && opens > nowMs ? opens : null,
+      ...this.#returning.values(),
+    ].filter((time) => time !== null);
+    return times.length === 0 ? null : Math.max(nowMs, Math.min(...times));
+  }
+
+  snapshot(nowMs: number): BudgetSnapshot {
+    this.advance(nowMs);
+    const wall = (atMs: number) => this.#wallOf(atMs);
+    const rpm = trustedRpm(this.#facts);
+    const cooling = this.#limit.isCooling(nowMs);
+    const creditOff = this.#circuits.creditOff(nowMs);
+    const nextChange = this.#limit.nextChangeMs(nowMs);
+    const state = this.#state(nowMs);
+    const usable = this.#usable();
+    const situation = {
+      state,
+      paused: this.#paused,
+      creditOff,
+      ceiling: this.#ceiling,
+      facts: this.#facts,
+      latencyMs: this.#latency.ms,
+      effective: this.#limit.effective,
+      usable,
+      plateau: this.#limit.plateau,
+      cooldownUntilWallMs: cooling ? wall(this.#limit.cooldownUntilMs) : null,
+      nextStepWallMs: nextChange === null ? null : wall(nextChange),
+    };
+    const share = this.#waiting.share(usable);
+    return {
+      state,
+      sentence: describe(situation),
+      ceiling: this.#ceiling.paid,
+      ceilingSource: this.#ceiling.source,
+      effective: this.#limit.effective,
+      usable,
+      inFlight: this.#waiting.held,
+      waiting: this.#waiting.waiting,
+      override: this.#override,
+      paused: this.#paused,
+      facts: this.#discovered ? this.#facts : null,
+      rpmTrusted: rpm !== null,
+      latencyMs: this.#latency.ms,
+      cuts: this.#limit.cuts,
+      plateau: this.#limit.plateau,
+      cooldownUntilMs: cooling ? this.#limit.cooldownUntilMs : null,
+      cooldownUntilWallMs: situation.cooldownUntilWallMs,
+      window: rpm === null ? null : { limit: windowSize(rpm), starts: this.#window.count(nowMs) },
+      suggestion: this.#ceiling.source === 'unknown' ? this.#suggestion.offer(this.#ceiling.paid, nowMs) : null,
+      share: Number.isFinite(share) ? share : null,
+      projects: this.#waiting.projects(),
+      circuits: this.#circuits.open(nowMs).map((circuit) => describeCircuit(circuit, wall)),
+      spend: this.#spend.report(this.#clock.wallMs()),
+      records: this.#records,
+    };
+  }
+
+  #state(nowMs: number): BudgetState {
+    if (this.#paused || this.#ceiling.paid === 0 || this.#circuits.creditOff(nowMs) !== null) return 'off';
+    return this.#limit.state(nowMs);
+  }
+
+  #usable(): number {
+    return Math.min(this.#limit.effective, this.#ceiling.free);
+  }
+
+  #stops(ask: PermitAsk, nowMs: number): Refused | null {
+    if (this.#paused) return refuse('cloud_paused');
+    const circuit = this.#circuits.check(ask, nowMs);
+    if (circuit !== null) return refuse(circuit.reason, circuit.untilMs);
+    if (!ask.free && this.#ceiling.paid === 0) return refuse('credit_exhausted');
+    const spend = this.#spend.check(ask.role, ask.project, ask.free ? 0 : ask.estimateUsd, this.#clock.wallMs());
+    return spend === null ? null : refuse(spend.reason);
+  }
+
+  #holds(ask: PermitAsk, nowMs: number): Refused | null {
+    if (this.#limit.isCooling(nowMs)) return refuse('account_cooling', this.#limit.cooldownUntilMs);
+    const rpm = trustedRpm(this.#facts);
+    if (rpm !== null) {
+      const opensAtMs = this.#window.opensAtMs(nowMs, windowSize(rpm));
+      if (opensAtMs > nowMs) return refuse('rate_window', opensAtMs);
+    }
+    const usable = this.#usable();
+    if (this.#waiting.held >= usable) return refuse('no_permit');
+    return this.#waiting.isTurnOf(ask, usable, nowMs) ? null : refuse('not_its_turn', this.#waiting.claimLapsesMs());
+  }
+
+  #learn(permit: Permit, outcome: CallOutcome, nowMs: number): Reaction {
+    const target: CallTarget = permit.ask;
+    if (outcome.kind === 'success') {
+      this.#circuits.succeeded(target);
+      this.#latency.add(outcome.latencyMs);
+      this.#ceiling = ceilingOf(this.#facts, this.#override, this.#latency.ms);
+      this.#limit.drift(this.#ceiling.free);
+      return { source: null, cut: false };
+    }
+    if (outcome.kind === 'ended') return { source: null, cut: false };
+    const { refusal } = outcome;
+    const source = this.#circuits.refused(target, refusal, nowMs, this.#clock.wallMs(), this.#facts.creditUsd);
+    if (source.scope !== 'account') {
+      if (source.scope !== 'none' && source.scope !== 'caller') {
+        this.#note({ kind: 'circuit', atMs: nowMs, name: source.name, subject: subjectOf(target, source.scope) });
+      }
+      return { source, cut: false };
+    }
+    this.#suggestion.reset();
+    return { source, cut: this.#limit.refused(nowMs, permit.cuts, refusal.retryAfterMs ?? source.pauseMs) };
+  }
+
+  #moveCeiling(lift: boolean, nowMs: number): void {
+    const before = this.#ceiling.paid;
+    this.#ceiling = ceilingOf(this.#facts, this.#override, this.#latency.ms);
+    this.#limit.discovered(this.#ceiling.free, lift, nowMs);
+    if (before === this.#ceiling.paid) return;
+    this.#suggestion.reset();
+    this.#note({ kind: 'ceiling', atMs: nowMs, from: before, to: this.#ceiling.paid });
+  }
+
+  #returnAt(permitId: string, atMs: number): void {
+    this.#returning.set(permitId, Math.min(this.#returning.get(permitId) ?? Number.POSITIVE_INFINITY, atMs));
+  }
+
+  #giveBack(permit: Permit, costUsd: number | null): void {
+    this.#permits.delete(permit.id);
+    this.#returning.delete(permit.id);
+    this.#waiting.giveBack(permit.ask);
+    this.#spend.settle(permit.id, costUsd);
+  }
+
+  #observe(nowMs: number): void {
+    this.#suggestion.observe(
+      this.#waiting.held >= this.#usable() && this.#waiting.held > 0 && this.#waiting.waiting > 0,
+      nowMs,
+    );
+  }
+
+  #recordLimit(event: LimitEvent): void {
+    this.#note(event);
+  }
+
+  #note(event: NoteworthyEvent): void {
+    const { atMs, ...rest } = event;
+    const record = 'untilMs' in rest ? { ...rest, untilWallMs: this.#wallOf(rest.untilMs) } : rest;
+    this.#records.push({ ...record, atWallMs: this.#wallOf(atMs) });
+    if (this.#records.length > RECORDS_KEPT) this.#records = this.#records.slice(-RECORDS_KEPT / 2);
+  }
+
+  #wallOf(atMs: number): number {
+    return Math.round(this.#clock.wallMs() + atMs - this.#nowMs);
+  }
+}
+
+type NoteworthyEvent =
+  | LimitEvent
+  | { readonly kind: 'paused' | 'resumed'; readonly atMs: number }
+  | { readonly kind: 'ceiling'; readonly atMs: number; readonly from: number; readonly to: number }
+  | { readonly kind: 'circuit'; readonly atMs: number; readonly name: string; readonly subject: string | null };
+
+function refuse(reason: RefusalReason, untilMs: number | null = null): Refused {
+  return { granted: false, reason, untilMs };
+}
+
+function windowSize(rpm: number): number {
+  return Math.max(1, Math.floor(rpm));
+}
+
+function checkOverride(override: number): void {
+  if (!isOverride(override)) {
+    throw new SwitchyardError('invalid_request', 'The override must be a whole number from 1 to 256.');
+  }
+}
+
+function subjectOf(target: CallTarget, scope: string): string | null {
+  if (scope === 'model') return target.model;
+  if (scope === 'provider') return target.upstream === null ? target.model : `${target.model} at ${target.upstream}`;
+  return scope === 'key' ? target.agent : null;
+}
+
+function describeCircuit(circuit: OpenCircuit, wall: (atMs: number) => number) {
+  return {
+    reason: circuit.reason,
+    subject: circuit.subject,
+    sentence: circuit.sentence,
+    untilWallMs: circuit.untilMs === null ? null : wall(circuit.untilMs),
+  };
+}

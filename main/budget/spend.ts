@@ -1,0 +1,200 @@
+import type { SpendCaps } from '../domain/roles.ts';
+
+export type SpendScope = 'role' | 'project';
+
+/** What a model costs, in USD per token, per request and per rerank search. Null: unknown. */
+export interface ModelPrice {
+  readonly promptUsd: number;
+  readonly completionUsd: number;
+  readonly requestUsd: number;
+}
+
+/** Dearest search of a reranker in the catalogue; their token prices may read 0 although searches cost money. */
+const SEARCH_USD = 0.0025;
+const DOCUMENTS_PER_SEARCH = 100;
+
+export interface CallSize {
+  /** UTF-8 bytes of everything that is read. */
+  readonly promptBytes: number;
+  readonly maxOutputTokens: number;
+  /** Documents of a rerank; 0 otherwise. */
+  readonly documents: number;
+}
+
+/**
+ * At most this many USD: two bytes a token (no tokeniser in use makes more of ordinary text) and every output token used.
+ * Null when the price is unknown.
+ */
+export function upperEstimateUsd(price: ModelPrice | null, size: CallSize): number | null {
+  if (price === null) return null;
+  const tokens =
+    Math.ceil(size.promptBytes / 2) * price.promptUsd + size.maxOutputTokens * price.completionUsd + price.requestUsd;
+  if (size.documents === 0) return tokens;
+  return tokens + Math.ceil(size.documents / DOCUMENTS_PER_SEARCH) * SEARCH_USD;
+}
+
+export interface SpendRefusal {
+  readonly reason: 'spend_cap' | 'price_unknown';
+  readonly scope: SpendScope;
+  readonly id: string;
+  readonly period: 'day' | 'month';
+}
+
+/** Survives a restart as JSON. Keys of `spent`: `<scope>|<id>|<YYYY-MM-DD or YYYY-MM>`. */
+export interface SpendState {
+  readonly version: 1;
+  readonly spent: Readonly<Record<string, number>>;
+}
+
+interface Reservation {
+  readonly usd: number;
+  readonly keys: readonly string[];
+}
+
+/**
+ * USD by role and project, per UTC day and month. A call reserves its upper estimate before it starts and is settled with
+ * the reported cost, on the day of its start. What runs when the process dies is kept as spent: the cost of those calls is
+ * not known, and a cap must not be passed by crashing.
+ */
+export class Spend {
+  readonly #spent = new Map<string, number>();
+  readonly #reserved = new Map<string, number>();
+  readonly #reservations = new Map<string, Reservation>();
+  readonly #caps = new Map<string, SpendCaps>();
+  #revision = 0;
+
+  constructor(state: SpendState | null = null) {
+    for (const [key, usd] of Object.entries(state?.spent ?? {}))
+      if (Number.isFinite(usd) && usd > 0) this.#spent.set(key, usd);
+  }
+
+  /** Grows with each change worth saving. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  setCaps(scope: SpendScope, id: string, caps: SpendCaps): void {
+    this.#caps.set(`${scope}|${id}`, caps);
+  }
+
+  /** The cap that the call would pass; null: none. An unknown price is refused where a cap is set. */
+  check(role: string, project: string, estimateUsd: number | null, wallMs: number): SpendRefusal | null {
+    for (const [scope, id] of scopesOf(role, project)) {
+      const caps = this.#caps.get(`${scope}|${id}`);
+      if (caps === undefined) continue;
+      for (const [period, cap] of [
+        ['day', caps.dayUsd],
+        ['month', caps.monthUsd],
+      ] as const) {
+        if (cap === null) continue;
+        if (estimateUsd === null) return { reason: 'price_unknown', scope, id, period };
+        const total = this.total(scope, id, period, wallMs);
+        if (total.spentUsd + total.reservedUsd + estimateUsd > cap + 1e-9)
+          return { reason: 'spend_cap', scope, id, period };
+      }
+    }
+    return null;
+  }
+
+  reserve(call: string, role: string, project: string, estimateUsd: number | null, wallMs: number): void {
+    const keys = scopesOf(role, project).flatMap(([scope, id]) => [
+      `${scope}|${id}|${dayOf(wallMs)}`,
+      `${scope}|${id}|${monthOf(wallMs)}`,
+    ]);
+    const usd = estimateUsd ?? 0;
+    this.#reservations.set(call, { usd, keys });
+    for (const key of keys) add(this.#reserved, key, usd);
+    if (usd > 0) this.#revision++;
+  }
+
+  /** `costUsd` null: not reported, the estimate stands. A call is settled once; more is ignored. */
+  settle(call: string, costUsd: number | null): void {
+    const reservation = this.#reservations.get(call);
+    if (reservation === undefined) return;
+    this.#reservations.delete(call);
+    const usd = costUsd !== null && Number.isFinite(costUsd) && costUsd >= 0 ? costUsd : reservation.usd;
+    for (const key of reservation.keys) {
+      add(this.#reserved, key, -reservation.usd);
+      add(this.#spent, key, usd);
+    }
+    if (usd > 0 || reservation.usd > 0) this.#revision++;
+  }
+
+  total(
+    scope: SpendScope,
+    id: string,
+    period: 'day' | 'month',
+    wallMs: number,
+  ): { readonly spentUsd: number; readonly reservedUsd: number } {
+    const key = `${scope}|${id}|${period === 'day' ? dayOf(wallMs) : monthOf(wallMs)}`;
+    return { spentUsd: this.#spent.get(key) ?? 0, reservedUsd: this.#reserved.get(key) ?? 0 };
+  }
+
+  /** Roles and projects with a cap or with spending in the current month. */
+  report(wallMs: number): readonly SpendLine[] {
+    const month = monthOf(wallMs);
+    const ids = new Set<string>(this.#caps.keys());
+    for (const key of this.#spent.keys()) if (key.endsWith(`|${month}`)) ids.add(key.slice(0, key.lastIndexOf('|')));
+    return [...ids].map((key) => {
+      const cut = key.indexOf('|');
+      const scope = key.slice(0, cut) === 'role' ? 'role' : 'project';
+      const id = key.slice(cut + 1);
+      return {
+        scope,
+        id,
+        day: this.total(scope, id, 'day', wallMs),
+        month: this.total(scope, id, 'month', wallMs),
+        caps: this.#caps.get(key) ?? { dayUsd: null, monthUsd: null },
+      };
+    });
+  }
+
+  /** What must be saved, running reservations counted as spent; drops months before the last one. */
+  state(wallMs: number): SpendState {
+    const kept = [monthOf(wallMs), monthOf(monthStart(wallMs) - 1)];
+    const spent: Record<string, number> = {};
+    for (const map of [this.#spent, this.#reserved]) {
+      for (const [key, usd] of map) {
+        const period = key.slice(key.lastIndexOf('|') + 1);
+        if (!kept.includes(period.slice(0, 7))) map.delete(key);
+        else if (usd > 0) spent[key] = (spent[key] ?? 0) + usd;
+      }
+    }
+    return { version: 1, spent };
+  }
+}
+
+export interface SpendLine {
+  readonly scope: SpendScope;
+  readonly id: string;
+  readonly day: { readonly spentUsd: number; readonly reservedUsd: number };
+  readonly month: { readonly spentUsd: number; readonly reservedUsd: number };
+  readonly caps: SpendCaps;
+}
+
+function scopesOf(role: string, project: string): readonly (readonly [SpendScope, string])[] {
+  return [
+    ['role', role],
+    ['project', project],
+  ];
+}
+
+function dayOf(wallMs: number): string {
+  return new Date(wallMs).toISOString().slice(0, 10);
+}
+
+function monthOf(wallMs: number): string {
+  return new Date(wallMs).toISOString().slice(0, 7);
+}
+
+function monthStart(wallMs: number): number {
+  const date = new Date(wallMs);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
+}
+
+function add(map: Map<string, number>, key: string, usd: number): void {
+  const next = (map.get(key) ?? 0) + usd;
+  // Sums and differences of the same figures leave dust; a running sum must come back to nothing.
+  if (Math.abs(next) < 1e-12) map.delete(key);
+  else map.set(key, next);
+}
