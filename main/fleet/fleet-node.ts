@@ -6,8 +6,8 @@ import type { EventSink } from '../domain/events.ts';
 import type { NodeId } from '../domain/ids.ts';
 import type { NodeState } from '../domain/provider.ts';
 import type { Clock, Random } from '../domain/time.ts';
+import type { NodeWish } from '../store/ports.ts';
 import type { AgentLink, LinkOptions, LostReason } from './link.ts';
-import type { NodeWish } from './node-store.ts';
 
 /** Where and how one node is reached; the embedded agent's changes with each of its processes. */
 export interface NodeTarget {

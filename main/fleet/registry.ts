@@ -3,9 +3,9 @@ import { SwitchyardError } from '../domain/errors.ts';
 import type { EventSink } from '../domain/events.ts';
 import type { NodeId, ProviderId } from '../domain/ids.ts';
 import type { Clock, Random } from '../domain/time.ts';
+import type { NodeRecord, NodeStore, NodeWish } from '../store/ports.ts';
 import { FleetNode, type NodeTarget } from './fleet-node.ts';
 import type { AgentLink, LinkOptions, PairAgent } from './link.ts';
-import type { NodeStore, NodeWish, StoredNode } from './node-store.ts';
 
 export interface FleetOptions {
   readonly controller: string;
@@ -37,7 +37,23 @@ export class FleetRegistry {
 
   /** Dials every stored node; resolves at once, nodes become ready as they answer. */
   start(): void {
-    for (const stored of this.#options.store.nodes()) this.#add(stored.id, stored.name, stored.wish).connect(stored);
+    const { store, events } = this.#options;
+    for (const record of store.list()) {
+      if (record.embedded) continue;
+      const key = store.key(record.id);
+      const node = this.#add(record.id, record.name, record.wish);
+      if (key) node.connect({ ...record, key });
+      else {
+        events.record({
+          severity: 'error',
+          source: 'fleet',
+          code: 'node_key_unreadable',
+          sentence: `The key of ${record.name} cannot be opened. Give the keyring that sealed it, or pair the machine again.`,
+          needsPerson: true,
+          node: record.id,
+        });
+      }
+    }
   }
 
   stop(): void {
@@ -65,8 +81,8 @@ export class FleetRegistry {
     return this.#options.store.baseWeight(provider);
   }
 
-  stored(id: NodeId): StoredNode | null {
-    return this.#options.store.nodes().find((node) => node.id === id) ?? null;
+  record(id: NodeId): NodeRecord | null {
+    return this.#options.store.get(id);
   }
 
   /** Called on every change of any node. @returns its own unsubscribe. */
@@ -86,36 +102,37 @@ export class FleetRegistry {
     if (this.#pairing.has(spot)) throw new SwitchyardError('node_exists', 'This address is being paired right now.');
     this.#pairing.add(spot);
     try {
-      const pending = store.pending(spot);
+      const [pending] = store.pending(spot);
       const paired = await pair({
         address: spot,
         controller,
         joinCode,
         clock,
         ...(pending ? { pending } : {}),
-        storePending: ({ key, fingerprint }) => store.savePending({ address: spot, key, fingerprint }),
+        storePending: (begun) => store.putPending({ ...begun, address: spot }),
       });
       const id = paired.node as NodeId;
       if (id === this.#embedded) throw new SwitchyardError('node_exists', 'That is the agent of this very machine.');
-      const before = this.stored(id);
-      const stored: StoredNode = {
+      const before = store.get(id);
+      const record: NodeRecord = {
         id,
         name: before?.name ?? spot,
         address: paired.address,
+        manual: true,
+        embedded: false,
         fingerprint: paired.fingerprint,
-        key: paired.key,
-        pairedAtMs: clock.wallMs(),
+        nextFingerprint: null,
         wish: before?.wish ?? 'serve',
+        addedAtMs: clock.wallMs(),
       };
-      await store.save(stored);
-      await store.removePending(spot);
-      const node = this.#nodes.get(id) ?? this.#add(id, stored.name, stored.wish);
-      node.connect(stored);
+      await store.add(record, paired.key);
+      const node = this.#nodes.get(id) ?? this.#add(id, record.name, record.wish);
+      node.connect({ ...record, key: paired.key });
       events.record({
         severity: 'info',
         source: 'fleet',
         code: 'node_paired',
-        sentence: `Paired with the agent at ${stored.address}.`,
+        sentence: `Paired with the agent at ${record.address}.`,
         node: id,
       });
       this.#tell();
@@ -144,8 +161,7 @@ export class FleetRegistry {
   /** @throws SwitchyardError node_not_found, store_unavailable. */
   async setWish(id: NodeId, wish: NodeWish): Promise<FleetNode> {
     const node = this.#need(id);
-    const stored = this.stored(id);
-    if (stored) await this.#options.store.save({ ...stored, wish });
+    if (this.#options.store.get(id)) await this.#options.store.update(id, { wish });
     node.setWish(wish);
     return node;
   }

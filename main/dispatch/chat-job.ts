@@ -1,0 +1,155 @@
+import type { CallFailure, ResponseHead, Trailers } from '../../agent/wire/calls.ts';
+import type { OutgoingCall } from '../../agent/wire/stream.ts';
+import type { SwitchyardError } from '../domain/errors.ts';
+import type { ChatSink, ChatWork, RequestContext, Route, WorkUsage } from '../domain/work.ts';
+import type { AttemptId, RouterItem } from '../router/types.ts';
+import { transportFailure } from './agent-calls.ts';
+import type { DispatchDecision, Job, JobHost } from './job.ts';
+import { outcomeOf } from './outcomes.ts';
+
+/** Time-outs of engines, settable; headers after 310 s are fine. */
+export interface ChatTimeouts {
+  readonly firstByteMs: number;
+  readonly betweenTokensMs: number;
+}
+
+/** An answer that is not streamed is held back whole up to here, so that a death in its middle can still be mended elsewhere. */
+const HOLD_BYTES = 4 << 20;
+
+/** A chat: one attempt at a time, bytes passed on as they come. */
+export class ChatJob implements Job {
+  readonly context: RequestContext;
+  readonly item: RouterItem;
+  readonly #work: ChatWork;
+  readonly #sink: ChatSink;
+  readonly #host: JobHost;
+  readonly #timeouts: ChatTimeouts;
+  readonly #nowMs: () => number;
+  #attempt: AttemptId | null = null;
+  #call: OutgoingCall | null = null;
+  #head: ResponseHead | null = null;
+  #held: Uint8Array[] = [];
+  #heldBytes = 0;
+  #started = false;
+  #trailers: Trailers | null = null;
+  firstByteAtMs: number | null = null;
+  route: Route | null = null;
+
+  constructor(work: ChatWork, sink: ChatSink, host: JobHost, timeouts: ChatTimeouts, nowMs: () => number) {
+    this.context = work.context;
+    this.#work = work;
+    this.#sink = sink;
+    this.#host = host;
+    this.#timeouts = timeouts;
+    this.#nowMs = nowMs;
+    this.item = {
+      context: work.context,
+      task: 'chat',
+      units: 1,
+      neededTokens: work.promptTokens + work.maxOutputTokens,
+      costTokens: Math.max(1, work.promptTokens + work.maxOutputTokens),
+      conversation: work.conversation,
+      space: null,
+    };
+  }
+
+  get usage(): WorkUsage | null {
+    return this.#trailers?.usage ?? null;
+  }
+
+  start({ attempt, provider }: DispatchDecision, route: Route): void {
+    this.#attempt = attempt;
+    this.#head = null;
+    this.#held = [];
+    this.#heldBytes = 0;
+    this.route = route;
+    const opener = this.#host.opener(provider.node);
+    if (!opener) {
+      this.#ended(attempt, transportFailure('The machine has no session now.'));
+      return;
+    }
+    const { stream, wantsUsage, path, body } = this.#work;
+    const mine = () => this.#attempt === attempt;
+    this.#call = opener.open(
+      { op: 'chat', engine: provider.engine, model: provider.model, stream, wantsUsage, path, ...this.#timeouts },
+      body,
+      {
+        onHead: (head) => {
+          if (mine()) this.#head = head;
+        },
+        onData: (chunk) => (mine() ? this.#data(attempt, chunk) : true),
+        onEnd: (trailers) => {
+          if (mine()) this.#end(attempt, trailers);
+        },
+        onFailure: (failure) => {
+          if (mine()) this.#ended(attempt, failure);
+        },
+      },
+    );
+  }
+
+  abort(attempt: AttemptId): void {
+    if (this.#attempt !== attempt) return;
+    this.#attempt = null;
+    this.#call?.cancel();
+    this.#call = null;
+  }
+
+  finish(): void {
+    this.#release();
+    this.#sink.onEnd(this.usage);
+  }
+
+  fail(error: SwitchyardError): void {
+    this.#sink.onFailure(error);
+  }
+
+  resume(): void {
+    this.#call?.resume();
+  }
+
+  #data(attempt: AttemptId, chunk: Uint8Array): boolean {
+    if (!this.#started && !this.#work.stream && this.#heldBytes + chunk.byteLength <= HOLD_BYTES) {
+      this.#held.push(chunk);
+      this.#heldBytes += chunk.byteLength;
+      return true;
+    }
+    if (!this.#started) {
+      this.#host.firstByte(attempt);
+      this.#release();
+    }
+    return this.#sink.onData(chunk);
+  }
+
+  /** Gives the head and what was held back to the client: from here on the route is final. */
+  #release(): void {
+    if (this.#started || !this.route || !this.#head) return;
+    this.#started = true;
+    this.firstByteAtMs = this.#nowMs();
+    this.#sink.onHead(this.route, this.#head);
+    for (const chunk of this.#held) this.#sink.onData(chunk);
+    this.#held = [];
+  }
+
+  #end(attempt: AttemptId, trailers: Trailers): void {
+    if (!trailers.finished || !this.#head) {
+      this.#ended(attempt, {
+        ...transportFailure('The engine ended the answer without a finish reason.'),
+        blame: 'engine',
+        code: 'stream_interrupted',
+        afterFirstByte: this.#started,
+      });
+      return;
+    }
+    this.#trailers = trailers;
+    this.#attempt = null;
+    this.#call = null;
+    this.#host.ended(attempt, { kind: 'success' }, null);
+  }
+
+  #ended(attempt: AttemptId, failure: CallFailure): void {
+    this.#attempt = null;
+    this.#call = null;
+    this.#host.ended(attempt, outcomeOf(failure), failure);
+  }
+}

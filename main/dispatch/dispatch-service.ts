@@ -1,0 +1,383 @@
+import type { CallFailure } from '../../agent/wire/calls.ts';
+import type { CallOpener } from '../../agent/wire/stream.ts';
+import { SwitchyardError } from '../domain/errors.ts';
+import type { NodeId, RequestId, SpaceId } from '../domain/ids.ts';
+import type { RequestObserver, RequestSummary } from '../domain/observation.ts';
+import type { Clock } from '../domain/time.ts';
+import type {
+  AnswerSink,
+  ChatSink,
+  ChatWork,
+  Dispatcher,
+  EmbedAnswer,
+  EmbedWork,
+  RequestContext,
+  RerankAnswer,
+  RerankWork,
+  Route,
+  RunningWork,
+} from '../domain/work.ts';
+import type { Gate } from '../gate/gate-api.ts';
+import type { Router } from '../router/core.ts';
+import type { AttemptId, AttemptOutcome, Decision, EndedResult, ItemTrace, ProviderRefusal } from '../router/types.ts';
+import { ChatJob, type ChatTimeouts } from './chat-job.ts';
+import { EmbedJob } from './embed-job.ts';
+import type { DispatchDecision, Job, JobHost } from './job.ts';
+import { errorOf } from './outcomes.ts';
+import { RerankJob } from './rerank-job.ts';
+import { prepareEmbed } from './space-resolution.ts';
+import type { CountTokens } from './token-limits.ts';
+import { type RequestTrace, TraceBuilder } from './trace.ts';
+
+export interface DispatchOptions {
+  readonly router: Router;
+  readonly clock: Clock;
+  readonly gate: Gate;
+  readonly opener: (node: NodeId) => CallOpener | null;
+  /** Counts tokens with a provider of the space that has passed. */
+  readonly countTokens: (space: SpaceId) => CountTokens;
+  readonly timeouts: ChatTimeouts;
+  readonly observers: readonly RequestObserver[];
+  readonly onTrace: (trace: RequestTrace) => void;
+}
+
+interface Entry {
+  readonly job: Job;
+  readonly trace: TraceBuilder;
+  queueMs: number | null;
+  attempts: number;
+  gapAtStart: number;
+  lastFailure: { readonly failure: CallFailure; readonly offset: number } | null;
+}
+
+const NOTHING: RunningWork = { cancel() {}, resume() {} };
+
+/** Drives the router: hands it events, carries out its decisions, wakes it in time. */
+export class DispatchService implements Dispatcher, JobHost {
+  readonly #options: DispatchOptions;
+  readonly #entries = new Map<RequestId, Entry>();
+  readonly #attempts = new Map<AttemptId, { readonly entry: Entry; readonly offset: number }>();
+  #cancelWake: () => void = () => {};
+  #scheduled = false;
+  #stopped = false;
+  #gaps = 0;
+
+  constructor(options: DispatchOptions) {
+    this.#options = options;
+  }
+
+  /** Refuses new work; resolves when what runs has ended, at the latest after `graceMs`, when the rest is failed. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopped = true;
+    const { clock } = this.#options;
+    const deadline = clock.nowMs() + graceMs;
+    while (this.#entries.size > 0 && clock.nowMs() < deadline) {
+      await new Promise<void>((resolve) => clock.after(50, resolve));
+    }
+    for (const [id, { job }] of [...this.#entries]) {
+      this.#cancel(id);
+      job.fail(new SwitchyardError('shutting_down'));
+    }
+    this.#cancelWake();
+  }
+
+  get running(): number {
+    return this.#entries.size;
+  }
+
+  opener(node: NodeId): CallOpener | null {
+    return this.#options.opener(node);
+  }
+
+  chat(work: ChatWork, sink: ChatSink): RunningWork {
+    const { timeouts, clock } = this.#options;
+    return this.#submit(new ChatJob(work, sink, this, timeouts, clock.nowMs), (error) => sink.onFailure(error));
+  }
+
+  rerank(work: RerankWork, sink: AnswerSink<RerankAnswer>): RunningWork {
+    const job = new RerankJob(work, sink, this, this.#options.clock.nowMs);
+    return this.#submit(job, (error) => sink.onFailure(error));
+  }
+
+  /** Founding, counting and cutting come before the queue: they may wait for an encoder, and the client may leave meanwhile. */
+  embed(work: EmbedWork, sink: AnswerSink<EmbedAnswer>): RunningWork {
+    const { gate, clock, countTokens } = this.#options;
+    const leave = new AbortController();
+    let running: RunningWork = NOTHING;
+    const begin = (prepared: Awaited<ReturnType<typeof prepareEmbed>>) => {
+      if (leave.signal.aborted) return;
+      const job = new EmbedJob(prepared, sink, this, gate, clock.nowMs);
+      running = this.#submit(job, (error) => sink.onFailure(error));
+    };
+    const refuse = (error: unknown) => {
+      if (leave.signal.aborted) return;
+      const known = error instanceof SwitchyardError ? error : new SwitchyardError('internal_error');
+      this.#refuseUnqueued(work.context, known);
+      sink.onFailure(known);
+    };
+    prepareEmbed(work, gate, clock, countTokens, leave.signal).then(begin, refuse);
+    return {
+      cancel: () => {
+        leave.abort();
+        running.cancel();
+      },
+      resume: () => running.resume(),
+    };
+  }
+
+  firstByte(attempt: AttemptId): void {
+    this.#options.router.firstByte(attempt, this.#options.clock.nowMs());
+  }
+
+  ended(attempt: AttemptId, outcome: AttemptOutcome, failure: CallFailure | null): EndedResult {
+    const known = this.#attempts.get(attempt);
+    this.#attempts.delete(attempt);
+    if (known && failure) known.entry.lastFailure = { failure, offset: known.offset };
+    const result = this.#options.router.attemptEnded(attempt, outcome, this.#options.clock.nowMs());
+    this.kick();
+    return result;
+  }
+
+  /** The machine slept: whatever runs now is left out of latency statistics. */
+  noteGap(): void {
+    this.#gaps += 1;
+  }
+
+  /** Something the router looks at has changed: lets it decide before the next event of the loop. */
+  kick(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    queueMicrotask(() => {
+      this.#scheduled = false;
+      this.#decide();
+    });
+  }
+
+  #submit(job: Job, refuse: (error: SwitchyardError) => void): RunningWork {
+    const { router, clock } = this.#options;
+    if (this.#stopped) {
+      refuse(new SwitchyardError('shutting_down'));
+      return NOTHING;
+    }
+    const { id } = job.context;
+    const entry: Entry = {
+      job,
+      trace: new TraceBuilder(),
+      queueMs: null,
+      attempts: 0,
+      gapAtStart: this.#gaps,
+      lastFailure: null,
+    };
+    const submitted = router.submit(job.item, clock.nowMs());
+    if (!submitted.accepted) {
+      const { code, retryAfterMs, reasons } = submitted;
+      const error = errorOf(
+        {
+          kind: 'fail',
+          request: id,
+          code,
+          retryAfterMs,
+          reasons,
+          failing: [],
+          trace: emptyTrace(job.context, clock.nowMs()),
+        },
+        null,
+        0,
+      );
+      this.#close(entry, 'failed', error.code, null, reasons);
+      refuse(error);
+      return NOTHING;
+    }
+    this.#entries.set(id, entry);
+    this.#decide();
+    return { cancel: () => this.#cancelled(id), resume: () => job.resume() };
+  }
+
+  #decide(): void {
+    const { router, clock } = this.#options;
+    for (const decision of router.decide(clock.nowMs())) this.#carryOut(decision);
+    this.#cancelWake();
+    const now = clock.nowMs();
+    const wake = router.nextWakeMs(now);
+    // Timers may fire a touch early; a millisecond more saves a turn that decides nothing.
+    this.#cancelWake = wake === null ? () => {} : clock.after(Math.max(1, Math.ceil(wake - now)), () => this.#decide());
+  }
+
+  #carryOut(decision: Decision): void {
+    const entry = this.#entries.get(decision.request);
+    switch (decision.kind) {
+      case 'dispatch':
+        this.#dispatch(decision, entry);
+        return;
+      case 'abort':
+        this.#abort(decision.attempt, entry);
+        return;
+      case 'finished':
+        if (!entry) return;
+        this.#entries.delete(decision.request);
+        entry.job.finish();
+        this.#close(entry, 'success', null, decision.trace, []);
+        return;
+      case 'fail': {
+        if (!entry) return;
+        this.#entries.delete(decision.request);
+        const { failure, offset } = entry.lastFailure ?? { failure: null, offset: 0 };
+        const error = errorOf(decision, failure, offset);
+        entry.job.fail(error);
+        this.#close(entry, 'failed', error.code, decision.trace, decision.reasons);
+      }
+    }
+  }
+
+  #dispatch(decision: DispatchDecision, entry: Entry | undefined): void {
+    const { attempt, provider, explanation, range } = decision;
+    if (!entry) {
+      // The client left between two decisions of one batch.
+      this.#options.router.attemptEnded(attempt, { kind: 'ignored' }, this.#options.clock.nowMs());
+      return;
+    }
+    this.#attempts.set(attempt, { entry, offset: range?.start ?? 0 });
+    entry.attempts += 1;
+    entry.queueMs ??= decision.queuedMs;
+    entry.trace.choice(explanation);
+    const space = entry.job.item.space?.id.split('/')[0];
+    if (space) {
+      const verdict = this.#options.gate.verdict(provider.id, space as SpaceId);
+      if (verdict) entry.trace.verdict(provider.id, verdict.kind, verdict.checkedAtMs);
+    }
+    const route: Route = {
+      provider: provider.id,
+      kind: provider.kind,
+      nodeName: provider.nodeName,
+      model: provider.model,
+      queueMs: entry.queueMs,
+    };
+    entry.job.start(decision, route);
+  }
+
+  #abort(attempt: AttemptId, entry: Entry | undefined): void {
+    entry?.job.abort(attempt);
+    if (this.#attempts.delete(attempt)) {
+      this.#options.router.attemptEnded(attempt, { kind: 'ignored' }, this.#options.clock.nowMs());
+      this.kick();
+    }
+  }
+
+  #cancelled(id: RequestId): void {
+    const entry = this.#entries.get(id);
+    if (!entry) return;
+    this.#cancel(id);
+    this.#close(entry, 'cancelled', 'client_closed', null, []);
+  }
+
+  #cancel(id: RequestId): void {
+    const entry = this.#entries.get(id);
+    this.#entries.delete(id);
+    const { router, clock } = this.#options;
+    for (const attempt of router.cancel(id, clock.nowMs())) this.#abort(attempt, entry);
+    this.kick();
+  }
+
+  #close(
+    entry: Entry,
+    outcome: RequestSummary['outcome'],
+    code: RequestSummary['code'],
+    trace: ItemTrace | null,
+    refused: readonly ProviderRefusal[],
+  ): void {
+    const { job } = entry;
+    const { clock } = this.#options;
+    const clockOffsetMs = clock.nowMs() - clock.wallMs();
+    const { context, item } = job;
+    const answered = outcome === 'success' ? job.route : null;
+    const summary = this.#summary(context, clockOffsetMs, {
+      model: answered?.model ?? null,
+      route: answered?.kind ?? null,
+      provider: answered?.provider ?? null,
+      node: answered ? nodeOf(answered.provider) : null,
+      queueMs: entry.queueMs,
+      firstByteMs: job.firstByteAtMs === null ? null : job.firstByteAtMs - context.arrivedAtMs,
+      usage: job.usage,
+      attempts: entry.attempts,
+      outcome,
+      code,
+      acrossGap: this.#gaps !== entry.gapAtStart,
+    });
+    this.#tell(
+      summary,
+      entry.trace.build(
+        context,
+        summary,
+        { units: item.units, space: item.space?.id ?? null },
+        { trace, refused },
+        clockOffsetMs,
+      ),
+    );
+  }
+
+  /** Refused before it had a job: over-long inputs, no space. */
+  #refuseUnqueued(context: RequestContext, error: SwitchyardError): void {
+    const { clock } = this.#options;
+    const clockOffsetMs = clock.nowMs() - clock.wallMs();
+    const summary = this.#summary(context, clockOffsetMs, {
+      model: null,
+      route: null,
+      provider: null,
+      node: null,
+      queueMs: null,
+      firstByteMs: null,
+      usage: null,
+      attempts: 0,
+      outcome: 'failed',
+      code: error.code,
+      acrossGap: false,
+    });
+    const trace = new TraceBuilder().build(
+      context,
+      summary,
+      { units: 0, space: null },
+      { trace: null, refused: [] },
+      clockOffsetMs,
+    );
+    this.#tell(summary, trace);
+  }
+
+  #summary(
+    context: RequestContext,
+    clockOffsetMs: number,
+    rest: Omit<RequestSummary, 'id' | 'project' | 'role' | 'class' | 'arrivedAtMs' | 'totalMs'>,
+  ): RequestSummary {
+    const { id, project, role, arrivedAtMs } = context;
+    return {
+      id,
+      project,
+      role,
+      class: context.class,
+      arrivedAtMs: Math.round(arrivedAtMs - clockOffsetMs),
+      totalMs: this.#options.clock.nowMs() - arrivedAtMs,
+      ...rest,
+    };
+  }
+
+  #tell(summary: RequestSummary, trace: RequestTrace): void {
+    for (const observer of this.#options.observers) observer.finished(summary);
+    this.#options.onTrace(trace);
+  }
+}
+
+function nodeOf(provider: string): NodeId {
+  return decodeURIComponent(provider.split('~')[1] ?? '') as NodeId;
+}
+
+function emptyTrace(context: RequestContext, nowMs: number): ItemTrace {
+  return {
+    request: context.id,
+    role: context.role,
+    project: context.project,
+    class: context.class,
+    submittedAtMs: nowMs,
+    endedAtMs: nowMs,
+    attempts: [],
+    lastChoice: null,
+  };
+}

@@ -1,0 +1,170 @@
+import type { CallFailure } from '../../agent/wire/calls.ts';
+import type { SwitchyardError } from '../domain/errors.ts';
+import type { RequestId, SpaceId } from '../domain/ids.ts';
+import type { AnswerSink, EmbedAnswer, RequestContext, Route, WorkUsage } from '../domain/work.ts';
+import type { AnswerGuard } from '../gate/gate-api.ts';
+import type { Space } from '../gate/space.ts';
+import type { AttemptId, RouterItem } from '../router/types.ts';
+import { callWhole, readVectors, transportFailure } from './agent-calls.ts';
+import type { DispatchDecision, Job, JobHost } from './job.ts';
+import { outcomeOf } from './outcomes.ts';
+import { estimateTokens } from './rerank-job.ts';
+
+const TIMEOUT_MS = 600_000;
+const encoder = new TextEncoder();
+
+/** An embedding request whose texts fit its space. */
+export interface FittedEmbedWork {
+  readonly context: RequestContext;
+  readonly texts: readonly string[];
+  /** Per text; null: short enough to need no count. */
+  readonly tokens: readonly (number | null)[];
+  readonly space: Space;
+  /** Width asked for; the space's own unless `dimensions` cut it. */
+  readonly width: number;
+}
+
+/** The name under which providers that passed the gate cut to a width are eligible for it. */
+export function cutSpace(space: SpaceId, width: number): SpaceId {
+  return `${space}/${width}` as SpaceId;
+}
+
+/** An embedding request: any number of chunks at once, answers put where their inputs were. */
+export class EmbedJob implements Job {
+  readonly context: RequestContext;
+  readonly item: RouterItem;
+  readonly #work: FittedEmbedWork;
+  readonly #sink: AnswerSink<EmbedAnswer>;
+  readonly #host: JobHost;
+  readonly #guard: AnswerGuard;
+  readonly #nowMs: () => number;
+  readonly #running = new Map<AttemptId, AbortController>();
+  readonly #vectors: Float32Array;
+  #promptTokens = 0;
+  #completion = { exact: true, costUsd: null as number | null };
+  firstByteAtMs: number | null = null;
+  route: Route | null = null;
+
+  constructor(
+    work: FittedEmbedWork,
+    sink: AnswerSink<EmbedAnswer>,
+    host: JobHost,
+    guard: AnswerGuard,
+    nowMs: () => number,
+  ) {
+    const { context, texts, tokens, space, width } = work;
+    this.context = context;
+    this.#work = work;
+    this.#sink = sink;
+    this.#host = host;
+    this.#guard = guard;
+    this.#nowMs = nowMs;
+    this.#vectors = new Float32Array(texts.length * width);
+    const estimates = texts.map((text, at) => tokens[at] ?? estimateTokens(text));
+    this.item = {
+      context,
+      task: 'embed',
+      units: texts.length,
+      // The space's limit has been applied; what an engine calls its context window is that same limit.
+      neededTokens: 0,
+      costTokens: Math.max(
+        1,
+        estimates.reduce((sum, each) => sum + each, 0),
+      ),
+      conversation: null,
+      space: { id: width === space.width ? space.id : cutSpace(space.id, width), regime: space.regime },
+    };
+  }
+
+  get usage(): WorkUsage | null {
+    return { promptTokens: this.#promptTokens, completionTokens: 0, ...this.#completion };
+  }
+
+  start({ attempt, provider, range }: DispatchDecision, route: Route): void {
+    if (!range) throw new Error('An embedding attempt has a range.');
+    this.route ??= route;
+    const { space, width, texts } = this.#work;
+    const controller = new AbortController();
+    this.#running.set(attempt, controller);
+    const slice = texts.slice(range.start, range.start + range.count);
+    callWhole(
+      this.#host.opener(provider.node),
+      {
+        op: 'embed',
+        engine: provider.engine,
+        model: provider.model,
+        count: slice.length,
+        width: space.width,
+        cut: width === space.width ? null : width,
+        normalise: space.normalise,
+        processMark: provider.fingerprint.processMark,
+        timeoutMs: TIMEOUT_MS,
+      },
+      encoder.encode(JSON.stringify(slice)),
+      slice.length * width * 4,
+      controller.signal,
+    ).then((answer) => {
+      if (!this.#running.delete(attempt)) return;
+      if (answer.failure !== null) {
+        this.#host.ended(attempt, outcomeOf(answer.failure), answer.failure);
+        return;
+      }
+      const rows = readVectors(answer.head, answer.body, slice.length);
+      if (!rows || rows.width !== width) {
+        const failure: CallFailure = {
+          ...transportFailure('The engine gave another number or width of vectors than asked for.'),
+          blame: 'engine',
+          code: 'engine_invalid_response',
+        };
+        this.#host.ended(attempt, outcomeOf(failure), failure);
+        return;
+      }
+      // The last look before a vector counts: the process that answered must be the one that was checked.
+      if (!this.#guard.admit(provider.id, space.id, answer.trailers.fingerprint)) {
+        this.#host.ended(attempt, { kind: 'fingerprint' }, null);
+        return;
+      }
+      const { usage } = answer.trailers;
+      const { keep } = this.#host.ended(attempt, { kind: 'success' }, null);
+      if (!keep) return;
+      this.#vectors.set(rows.vectors, range.start * width);
+      this.firstByteAtMs ??= this.#nowMs();
+      this.#promptTokens += usage?.promptTokens ?? slice.reduce((sum, text) => sum + estimateTokens(text), 0);
+      this.#completion.exact &&= usage?.exact ?? false;
+      if (usage?.costUsd != null) this.#completion.costUsd = (this.#completion.costUsd ?? 0) + usage.costUsd;
+      this.#guard.record({
+        request: this.context.id as RequestId,
+        space: space.id,
+        provider: provider.id,
+        from: range.start,
+        to: range.start + range.count - 1,
+      });
+    });
+  }
+
+  abort(attempt: AttemptId): void {
+    const controller = this.#running.get(attempt);
+    if (!controller) return;
+    this.#running.delete(attempt);
+    controller.abort();
+  }
+
+  finish(): void {
+    const { space, width, texts } = this.#work;
+    if (!this.route) return;
+    this.#sink.onAnswer({
+      route: this.route,
+      space: (width === space.width ? space.id : cutSpace(space.id, width)) as SpaceId,
+      count: texts.length,
+      width,
+      vectors: this.#vectors,
+      usage: this.usage ?? { promptTokens: 0, completionTokens: 0, exact: false, costUsd: null },
+    });
+  }
+
+  fail(error: SwitchyardError): void {
+    this.#sink.onFailure(error);
+  }
+
+  resume(): void {}
+}

@@ -1,0 +1,83 @@
+import { SwitchyardError } from '../domain/errors.ts';
+import type { SpaceId } from '../domain/ids.ts';
+import type { RoleId } from '../domain/roles.ts';
+import type { Clock } from '../domain/time.ts';
+import type { EmbedWork } from '../domain/work.ts';
+import type { Gate } from '../gate/gate-api.ts';
+import type { Space } from '../gate/space.ts';
+import type { FittedEmbedWork } from './embed-job.ts';
+import { type CountTokens, fitInputs } from './token-limits.ts';
+
+/** A first request waits this long for a space that is being founded (the built-in encoder loads in about two seconds). */
+const FOUNDING_WAIT_MS = 60_000;
+
+/**
+ * Which space an embedding request is answered in, and its inputs cut to that space's limit.
+ *
+ * @throws SwitchyardError space_mismatch, space_unfounded, space_anchor_lost, unsupported_dimensions, input_too_long.
+ */
+export async function prepareEmbed(
+  work: EmbedWork,
+  gate: Gate,
+  clock: Clock,
+  countTokens: (space: SpaceId) => CountTokens,
+  leave: AbortSignal,
+): Promise<FittedEmbedWork> {
+  const { context, dimensions } = work;
+  const space =
+    work.space === null
+      ? await currentSpace(context.role, gate, clock, leave)
+      : assertedSpace(work.space, context.role, gate);
+  const asserted = work.space?.split('/')[1];
+  const width = dimensions ?? (asserted ? Number(asserted) : space.width);
+  if (width !== space.width && !space.cutDimensions.includes(width)) {
+    const served = [space.width, ...space.cutDimensions].join(', ');
+    throw new SwitchyardError('unsupported_dimensions', `This space serves widths ${served}, not ${width}.`);
+  }
+  if (asserted && Number(asserted) !== width) {
+    throw new SwitchyardError('space_mismatch', 'The asserted space names another width than dimensions.');
+  }
+  const { texts, tokens } = await fitInputs(work.texts, space.limitTokens, work.truncate, countTokens(space.id));
+  return { context, texts, tokens, space, width };
+}
+
+function assertedSpace(asserted: SpaceId, role: RoleId, gate: Gate): Space {
+  const space = gate.space(asserted.split('/')[0] as SpaceId);
+  if (!space || space.retiredAtMs !== null || space.role !== role) throw new SwitchyardError('space_mismatch');
+  if (space.anchor === null) throw new SwitchyardError('space_anchor_lost');
+  return space;
+}
+
+async function currentSpace(role: RoleId, gate: Gate, clock: Clock, leave: AbortSignal): Promise<Space> {
+  const deadline = clock.nowMs() + FOUNDING_WAIT_MS;
+  for (;;) {
+    const now = gate.roleSpace(role);
+    if (now.state === 'founded') return now.space;
+    if (now.state === 'anchor-lost') throw new SwitchyardError('space_anchor_lost');
+    if (now.state === 'unfounded' || clock.nowMs() >= deadline || leave.aborted) {
+      const candidates = now.state === 'unfounded' ? now.candidates : [];
+      throw new SwitchyardError('space_unfounded', now.state === 'unfounded' ? now.reason : undefined, {
+        extra: {
+          candidates: candidates.map(({ provider, width, ready, reason }) => ({ provider, width, ready, reason })),
+        },
+        retryAfterMs: 5_000,
+      });
+    }
+    await nextGateEvent(gate, clock, deadline - clock.nowMs(), leave);
+  }
+}
+
+/** Resolves at the gate's next event, at the time-out, or when the client leaves. */
+function nextGateEvent(gate: Gate, clock: Clock, timeoutMs: number, leave: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      unsubscribe();
+      cancelTimer();
+      leave.removeEventListener('abort', done);
+      resolve();
+    };
+    const unsubscribe = gate.subscribe(done);
+    const cancelTimer = clock.after(timeoutMs, done);
+    leave.addEventListener('abort', done, { once: true });
+  });
+}
