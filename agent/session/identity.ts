@@ -78,7 +78,8 @@ async function makeIdentity(): Promise<Omit<Identity, 'fingerprint'>> {
       notBefore: new Date('2020-01-01T00:00:00Z'),
       notAfter: new Date('2099-12-31T23:59:59Z'),
       signingAlgorithm: algorithm,
-      keys,
+      // Node's web crypto and the DOM's have the same shape and different type names.
+      keys: keys as unknown as CryptoKeyPair,
     },
     webcrypto as unknown as Crypto,
   );

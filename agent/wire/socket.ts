@@ -1,0 +1,155 @@
+import type { TLSSocket } from 'node:tls';
+import type { WebSocket } from 'ws';
+import { CLOSE } from './close.ts';
+import {
+  type ChannelBinding,
+  EXPORTER_BYTES,
+  EXPORTER_LABEL,
+  type HandshakeMessage,
+  type HandshakePort,
+  HandshakeRefused,
+  MAX_HANDSHAKE_BYTES,
+  type RefusalCode,
+} from './handshake.ts';
+import type { MuxPort } from './mux.ts';
+
+/** All that a side may send before its proof, upgrade headers included; more is cut off before it is kept. */
+const MAX_UNPROVED_BYTES = 16 * 1024;
+
+/** The socket closed in the middle of the handshake without saying why. */
+export class SocketClosed extends Error {
+  constructor() {
+    super('the socket closed');
+    this.name = 'SocketClosed';
+  }
+}
+
+/** What proofs on this connection are bound to. `fingerprint`: 64 hex digits. */
+export function channelBinding(tls: TLSSocket, fingerprint: string): ChannelBinding {
+  return {
+    fingerprint: Buffer.from(fingerprint, 'hex'),
+    exporter: tls.exportKeyingMaterial(EXPORTER_BYTES, EXPORTER_LABEL, Buffer.alloc(0)),
+  };
+}
+
+/** Payload of a WebSocket message as one buffer, without a copy where ws gives it as one. */
+export function messageBytes(message: Buffer | ArrayBuffer | Buffer[]): Buffer {
+  if (Buffer.isBuffer(message)) return message;
+  return Array.isArray(message) ? Buffer.concat(message) : Buffer.from(message);
+}
+
+/**
+ * A fresh WebSocket as a HandshakePort. Takes the socket's messages until `release`; nothing is lost in between, and a
+ * peer that sends more than the handshake needs is cut off.
+ */
+export class HandshakeSocket implements HandshakePort {
+  readonly #ws: WebSocket;
+  readonly #tls: TLSSocket;
+  #early: HandshakeMessage[] = [];
+  #waiter: { resolve(message: HandshakeMessage): void; reject(error: Error): void } | null = null;
+  #end: Error | null = null;
+  readonly #onMessage = (data: Buffer | ArrayBuffer | Buffer[], binary: boolean): void => {
+    const message = { bytes: messageBytes(data), binary };
+    if (this.#waiter === null) {
+      this.#early.push(message);
+      return;
+    }
+    const waiter = this.#waiter;
+    this.#waiter = null;
+    waiter.resolve(message);
+  };
+  readonly #onClose = (code: number): void => this.#finish(refusalOf(code) ?? new SocketClosed());
+  readonly #onError = (): void => this.#finish(new SocketClosed());
+  readonly #onBytes = (): void => {
+    if (this.#tls.bytesRead > MAX_UNPROVED_BYTES) {
+      this.#tls.destroy();
+      this.#finish(new HandshakeRefused('malformed'));
+    }
+  };
+
+  constructor(ws: WebSocket, tls: TLSSocket) {
+    this.#ws = ws;
+    this.#tls = tls;
+    ws.on('message', this.#onMessage);
+    ws.on('close', this.#onClose);
+    // Stays for the socket's life: an 'error' without a listener would end the process, and 'close' follows it anyway.
+    ws.on('error', this.#onError);
+    tls.prependListener('data', this.#onBytes);
+  }
+
+  send(bytes: Buffer, binary: boolean): void {
+    if (this.#ws.readyState === this.#ws.OPEN) this.#ws.send(bytes, { binary });
+  }
+
+  next(): Promise<HandshakeMessage> {
+    const early = this.#early.shift();
+    if (early !== undefined) {
+      return early.bytes.length > MAX_HANDSHAKE_BYTES
+        ? Promise.reject(new HandshakeRefused('malformed'))
+        : Promise.resolve(early);
+    }
+    if (this.#end !== null) return Promise.reject(this.#end);
+    return new Promise((resolve, reject) => {
+      this.#waiter = {
+        resolve: (message) =>
+          message.bytes.length > MAX_HANDSHAKE_BYTES ? reject(new HandshakeRefused('malformed')) : resolve(message),
+        reject,
+      };
+    });
+  }
+
+  /** Lifts the limits: the peer has proved itself, the rest of the handshake may be long in coming. */
+  trust(): void {
+    this.#tls.off('data', this.#onBytes);
+  }
+
+  /** Hands the socket over. Gives the messages that came too early; the caller must attach in the same turn. */
+  release(): readonly HandshakeMessage[] {
+    this.trust();
+    this.#ws.off('message', this.#onMessage);
+    this.#ws.off('close', this.#onClose);
+    const early = this.#early;
+    this.#early = [];
+    return early;
+  }
+
+  #finish(error: Error): void {
+    this.#end ??= error;
+    this.#waiter?.reject(this.#end);
+    this.#waiter = null;
+  }
+}
+
+const REFUSALS: readonly (readonly [number, RefusalCode])[] = [
+  [CLOSE.refused, 'proof'],
+  [CLOSE.version, 'version'],
+  [CLOSE.tooManyControllers, 'too-many-controllers'],
+  [CLOSE.notStored, 'not-stored'],
+  [CLOSE.violation, 'malformed'],
+];
+
+function refusalOf(closeCode: number): HandshakeRefused | null {
+  const refusal = REFUSALS.find(([code]) => code === closeCode);
+  return refusal === undefined ? null : new HandshakeRefused(refusal[1]);
+}
+
+/** The close code that tells the peer of a refusal. */
+export function closeCodeOf(refusal: RefusalCode): number {
+  return REFUSALS.find(([, code]) => code === refusal)?.[0] ?? CLOSE.refused;
+}
+
+/** A proved data socket as the mux wants it. */
+export function muxPort(ws: WebSocket, tls: TLSSocket): MuxPort {
+  return {
+    send: (message) => {
+      if (ws.readyState === ws.OPEN) ws.send(message, IS_BINARY);
+    },
+    get bufferedAmount() {
+      return ws.bufferedAmount;
+    },
+    onDrain: (callback) => void tls.on('drain', callback),
+    close: (reason) => ws.close(CLOSE.violation, reason),
+  };
+}
+
+const IS_BINARY = { binary: true } as const;
