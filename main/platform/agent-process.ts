@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { StartAgentProcess } from '../fleet/embedded-agent.ts';
+
+export interface NodeAgentOptions {
+  /** The bundled or the source entry of the agent. */
+  readonly entry: string;
+  readonly args: readonly string[];
+  /** Where what it prints besides its ready line goes. */
+  readonly onLog: (line: string) => void;
+}
+
+/** Variables an agent may see; everything else of this process's environment (keys, tokens) stays here. */
+const PASSED = [
+  'PATH',
+  'HOME',
+  'USER',
+  'LANG',
+  'LC_ALL',
+  'TMPDIR',
+  'TEMP',
+  'TMP',
+  'SystemRoot',
+  'APPDATA',
+  'LOCALAPPDATA',
+  'SWITCHYARD_KEYRING',
+  'SWITCHYARD_KEYRING_FILE',
+];
+
+/**
+ * Starts the embedded agent under Node: no inspector by signal, no environment in crash reports, no core files where a shell
+ * can forbid them. The pipe to its stdin stays open: its end tells the agent that this process is gone.
+ */
+export function nodeAgentProcess({ entry, args, onLog }: NodeAgentOptions): StartAgentProcess {
+  return ({ onLine, onExit }) => {
+    const command = [process.execPath, '--disable-sigusr1', '--report-exclude-env', entry, ...args];
+    const [program, rest] =
+      process.platform === 'win32'
+        ? [command[0] ?? process.execPath, command.slice(1)]
+        : ['/bin/sh', ['-c', 'ulimit -c 0; exec "$@"', 'sh', ...command]];
+    const env = Object.fromEntries(PASSED.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
+    const child = spawn(program, rest, { stdio: ['pipe', 'pipe', 'pipe'], env, windowsHide: true });
+    createInterface({ input: child.stdout }).on('line', onLine);
+    createInterface({ input: child.stderr }).on('line', onLog);
+    let exited = false;
+    const exit = () => {
+      if (exited) return;
+      exited = true;
+      onExit();
+    };
+    child.once('exit', exit);
+    child.once('error', exit);
+    child.stdin.on('error', () => {}); // it ended while we wrote: `exit` tells
+    return {
+      pid: child.pid,
+      send: (line) => child.stdin.write(`${line}\n`),
+      end: () => child.stdin.end(),
+      kill: () => child.kill('SIGKILL'),
+    };
+  };
+}
