@@ -291,6 +291,7 @@ export const ERRORS = {
     'A sealed record does not open: it was changed or belongs elsewhere. Restore a backup, or pair the machine again.',
   ),
   vault_locked: unavailable(503, 'The key that opens the vault is missing. Give the keyring that sealed it.'),
+  not_ready: unavailable(503, 'Switchyard is starting and takes no work yet. Ask again in a second.'),
   internal_error: unavailable(500, 'Something went wrong inside Switchyard. The request id finds it in the log.'),
 } as const satisfies Record<string, ErrorDefinition>;
 

@@ -8,6 +8,8 @@ import type { RoleId } from './roles.ts';
 export interface RequestContext {
   readonly id: RequestId;
   readonly project: ProjectId;
+  /** Id of the API key, for usage per key; absent or null: the open loopback project. */
+  readonly keyId?: string | null;
   readonly role: RoleId;
   /** The concrete model asked for; null when the request named the role. */
   readonly model: string | null;

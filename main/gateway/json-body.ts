@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { Clock } from '../domain/time.ts';
 import { type BodyLimits, readBody } from './body.ts';
-import { type JsonKind, JsonScanner, KIND_BIT, type ScannedMember } from './prescan.ts';
+import { type JsonKind, JsonScanner, type ScannedMember } from './prescan.ts';
 
 /** Bytes decoded before the event loop gets its turn again: about 2 ms. */
 const SLICE_BYTES = 1024 * 1024;
@@ -73,19 +73,20 @@ export class JsonBody {
   }
 
   /**
-   * The strings of an array member, at most 2,049 of them, decoded in slices so that a large body stalls nobody.
-   * @throws SwitchyardError invalid_request when an element is not a string
+   * The texts of an array member, at most 2,049 of them: strings, or objects with a string `text`. Decoded in slices, so that
+   * a large body stalls nobody.
+   * @throws SwitchyardError invalid_request for an element of another kind
    */
-  async strings(name: string): Promise<string[]> {
+  async texts(name: string): Promise<string[]> {
     const member = this.#members.get(name);
-    if (member?.kind !== 'array' || (member.elementKinds & ~KIND_BIT.string) !== 0) {
-      throw invalidField(name, 'must be an array of strings');
-    }
+    if (member?.kind !== 'array') throw invalidField(name, 'must be an array');
     const texts: string[] = [];
     let sliceEnd = member.valueStart + SLICE_BYTES;
     for (let at = 0; at + 1 < member.elementRanges.length; at += 2) {
       const end = member.elementRanges[at + 1] ?? 0;
-      texts.push(this.#parse(member.elementRanges[at] ?? 0, end) as string);
+      const text = textOf(this.#parse(member.elementRanges[at] ?? 0, end));
+      if (text === null) throw invalidField(name, 'must hold strings or objects with a text');
+      texts.push(text);
       if (end > sliceEnd) {
         sliceEnd = end + SLICE_BYTES;
         await new Promise(setImmediate);
@@ -124,6 +125,12 @@ export class JsonBody {
   #parse(start: number, end: number): unknown {
     return JSON.parse(this.bytes.toString('utf8', start, end));
   }
+}
+
+function textOf(element: unknown): string | null {
+  if (typeof element === 'string') return element;
+  const text = typeof element === 'object' && element !== null && 'text' in element ? element.text : null;
+  return typeof text === 'string' ? text : null;
 }
 
 function isSpace(byte: number | undefined): boolean {

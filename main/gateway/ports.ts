@@ -1,3 +1,4 @@
+import type { KeyPush, TopicName, TopicUpdate } from '../../preload/contract.ts';
 import type { PriorityClass } from '../domain/classes.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 import type { EventSink } from '../domain/events.ts';
@@ -142,28 +143,16 @@ export interface Operations {
    * The cloud key on its way to the agents. `key` is one unpooled buffer that the callee owns and zeroes; it is never turned
    * into a string. `options` are the contract's `KeyPush`.
    */
-  pushCloudKey(key: Buffer, options: CloudKeyOptions): Promise<unknown>;
+  pushCloudKey(key: Buffer, options: KeyPush): Promise<unknown>;
 }
 
-export interface CloudKeyOptions {
-  readonly nodeIds?: readonly string[];
-  readonly remember?: boolean;
-}
-
-/** The topics of the console's contract: a snapshot of each, then what changed. */
+/** The topics of the console's contract, before coalescing: each reader of the endpoint has its own `Feed`. */
 export interface TopicFeed {
   /**
-   * Calls `listener` with a snapshot of every topic asked for before it returns, then with each change.
+   * Calls `listener` with a snapshot (or value) of every topic asked for before it returns, then with each change.
    * @returns its own unsubscribe.
    */
-  subscribe(topics: readonly string[], listener: (message: TopicMessage) => void): () => void;
-}
-
-export interface TopicMessage {
-  readonly topic: string;
-  readonly kind: 'snapshot' | 'delta';
-  /** JSON-serialisable; without secrets. */
-  readonly value: unknown;
+  subscribe(topics: readonly TopicName[], listener: (update: TopicUpdate) => void): () => void;
 }
 
 export interface HealthItem {
