@@ -1,0 +1,206 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import type { Clock } from '../../main/domain/time.ts';
+import type { Connection } from './connections.ts';
+import { EngineFailure } from './failure.ts';
+
+export interface ExchangeRequest {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Until the head of the answer. */
+  readonly firstByteMs: number;
+  /** Between two signs of progress in the body; the sink says what counts by `progress`. */
+  readonly betweenMs: number;
+  /** Refuses to send a byte on another socket than this generation of the connection. */
+  readonly generation?: number;
+}
+
+/** Hears: onHead once, onData any number, then exactly one of onEnd and onFailure. onFailure may come first. */
+export interface ExchangeSink {
+  onHead(status: number, headers: IncomingHttpHeaders): void;
+  /** False stops the flow until `resume`. */
+  onData(chunk: Buffer): boolean;
+  onEnd(): void;
+  onFailure(failure: EngineFailure): void;
+}
+
+/** The socket that was agreed on is gone; nothing was sent. The caller looks at the new one and decides. */
+export class SocketReplaced extends Error {}
+
+/** One request on one connection. The constructor does nothing; `send` begins. */
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly #connection: Connection;
+  readonly #request: ExchangeRequest;
+  readonly #sink: ExchangeSink;
+  readonly #clock: Clock;
+  #controller: Dispatcher.DispatchController | null = null;
+  #headSeen = false;
+  #settled = false;
+  #retried = false;
+  #paused = false;
+  #deadlineMs = Number.POSITIVE_INFINITY;
+  #cancelTimer: (() => void) | null = null;
+  #timerAtMs = Number.POSITIVE_INFINITY;
+
+  constructor(connection: Connection, request: ExchangeRequest, sink: ExchangeSink, clock: Clock) {
+    this.#connection = connection;
+    this.#request = request;
+    this.#sink = sink;
+    this.#clock = clock;
+  }
+
+  send(): void {
+    const { method, path, body, headers, firstByteMs } = this.#request;
+    this.#deadline(firstByteMs);
+    this.#connection.client.dispatch(
+      {
+        method,
+        path,
+        headers: body === undefined ? { ...headers } : { 'content-type': 'application/json', ...headers },
+        body: body ?? null,
+        idempotent: method === 'GET',
+      },
+      this,
+    );
+  }
+
+  /** A real sign of life: the time between tokens starts anew. */
+  progress(): void {
+    if (!this.#paused) this.#deadline(this.#request.betweenMs);
+  }
+
+  pause(): void {
+    this.#paused = true;
+    this.#deadlineMs = Number.POSITIVE_INFINITY; // the reader is slow, not the engine
+    this.#controller?.pause();
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#deadline(this.#request.betweenMs);
+    this.#controller?.resume();
+  }
+
+  /** Closes the connection at once, which is what stops the engine's work. The sink hears nothing more. Idempotent. */
+  abort(): void {
+    if (this.#settled) return;
+    this.#settle();
+    this.#kill();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#settled) {
+      controller.abort(new Error('aborted'));
+    } else if (this.#request.generation !== undefined && this.#request.generation !== this.#connection.generation) {
+      controller.abort(new SocketReplaced());
+    }
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (this.#settled || status < 200) return;
+    this.#headSeen = true;
+    this.progress();
+    this.#sink.onHead(status, headers);
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#settled && !this.#sink.onData(chunk)) this.pause();
+  }
+
+  onResponseEnd(): void {
+    if (this.#settled) return;
+    this.#settle();
+    this.#connection.served++;
+    this.#sink.onEnd();
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    if (this.#settled) return;
+    // An idle socket may be closed by the engine in the very moment in which it is used again. That, and only that, is worth
+    // one more try: a kept socket, and not a byte of the answer.
+    if (!this.#headSeen && !this.#retried && this.#connection.served > 0 && isClosedSocket(error)) {
+      this.#retried = true;
+      this.#connection.served = 0;
+      this.#controller = null;
+      queueMicrotask(() => {
+        if (!this.#settled) this.send();
+      });
+      return;
+    }
+    this.#fail(error instanceof SocketReplaced ? new EngineFailure('fingerprint_changed') : this.#classify(error));
+  }
+
+  #classify(error: Error): EngineFailure {
+    if (this.#headSeen) return new EngineFailure('stream_interrupted');
+    switch (codeOf(error)) {
+      case 'ECONNREFUSED':
+      case 'EHOSTUNREACH':
+      case 'ENETUNREACH':
+      case 'ENOTFOUND':
+      case 'EAI_AGAIN':
+      case 'ETIMEDOUT':
+      case 'UND_ERR_CONNECT_TIMEOUT':
+        return new EngineFailure('engine_unreachable');
+      default:
+        return new EngineFailure('engine_error', {}, 'The engine closed the connection without an answer.');
+    }
+  }
+
+  #fail(failure: EngineFailure): void {
+    this.#settle();
+    this.#sink.onFailure(failure);
+  }
+
+  #settle(): void {
+    this.#settled = true;
+    this.#deadlineMs = Number.POSITIVE_INFINITY;
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+  }
+
+  #kill(): void {
+    // Before its start a request sits in a client that is still connecting: the client goes, not only the request.
+    if (this.#controller === null) this.#connection.destroy();
+    else this.#controller.abort(new Error('aborted'));
+  }
+
+  /** One timer per exchange, armed again only when it fires early: tokens come far more often than time-outs. */
+  #deadline(delayMs: number): void {
+    this.#deadlineMs = this.#clock.nowMs() + delayMs;
+    if (this.#timerAtMs <= this.#deadlineMs && this.#cancelTimer !== null) return;
+    this.#cancelTimer?.();
+    this.#arm(delayMs);
+  }
+
+  #arm(delayMs: number): void {
+    this.#timerAtMs = this.#clock.nowMs() + delayMs;
+    this.#cancelTimer = this.#clock.after(delayMs, () => {
+      this.#cancelTimer = null;
+      if (this.#settled) return;
+      const leftMs = this.#deadlineMs - this.#clock.nowMs();
+      if (leftMs === Number.POSITIVE_INFINITY) return;
+      if (leftMs > 0) {
+        this.#arm(leftMs);
+        return;
+      }
+      const failure = new EngineFailure('engine_timeout', { afterFirstByte: false });
+      this.#settle();
+      this.#kill();
+      this.#sink.onFailure(failure);
+    });
+  }
+}
+
+function codeOf(error: Error): string {
+  if (error instanceof AggregateError && error.errors[0] instanceof Error) return codeOf(error.errors[0]);
+  const { code } = error as NodeJS.ErrnoException;
+  return typeof code === 'string' ? code : '';
+}
+
+function isClosedSocket(error: Error): boolean {
+  return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(codeOf(error));
+}

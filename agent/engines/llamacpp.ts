@@ -1,0 +1,399 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Clock } from '../../main/domain/time.ts';
+import type { CallHead, Trailers, WireFingerprint } from '../wire/calls.ts';
+import type { IncomingCall } from '../wire/stream.ts';
+import type { EngineAdapter, EngineDefinition, Identity, Inspection, Load, Pulse, ServedCall } from './adapter.ts';
+import { chatTrailers, relayChat } from './chat-relay.ts';
+import type { Connection } from './connections.ts';
+import type { EngineHttp, HttpAnswer } from './engine-http.ts';
+import { EngineFailure, failureOf } from './failure.ts';
+import type { Evidence } from './identify.ts';
+import { errorType, gauge, identityOf, Models, Props, refusalOf, SlotList } from './llamacpp-facts.ts';
+import { inspectModel, type ModelFacts } from './llamacpp-models.ts';
+import { readScores } from './scores.ts';
+import type { SpeedSignals } from './speed.ts';
+import { splice } from './splice.ts';
+import { isRecord } from './sse.ts';
+import { readTexts, sendVectors } from './texts.ts';
+import { readVectors } from './vectors.ts';
+
+const PULSE_TIMEOUT_MS = 1500;
+/** `/slots` waits for the step that is being computed; a long prompt on a slow machine takes its time. */
+const LOAD_TIMEOUT_MS = 5000;
+const TOKENIZE_TIMEOUT_MS = 10_000;
+/** Texts counted at once: `/tokenize` takes one each. */
+const TOKENIZE_AT_ONCE = 4;
+const SMALL_BYTES = 4 * 1024 * 1024;
+/** 256 vectors 8,192 wide as base64, with room. */
+const VECTORS_BYTES = 64 * 1024 * 1024;
+
+export function llamacppDefinition(clock: Clock): EngineDefinition {
+  return {
+    kind: 'llama.cpp',
+    identify,
+    create: (http, speed) => new LlamacppAdapter(http, speed, clock),
+  };
+}
+
+/**
+ * The `Server` header and two members of `/props` that nobody imitates. Its Ollama-like routes are never asked: they are
+ * copies, and Ollama itself answers `/` with its name.
+ */
+async function identify(evidence: Evidence): Promise<Identity | null> {
+  const root = await evidence.get('/');
+  if (root?.text === 'Ollama is running') return null;
+  const health = await evidence.get('/health');
+  const named = health?.server === 'llama.cpp';
+  if (named && health.status === 503 && errorType(health.json) === 'unavailable_error')
+    return { version: null, loading: true };
+  const props = await evidence.get('/props');
+  const parsed = Props.safeParse(props?.json);
+  if (parsed.success) return { version: parsed.data.build_info, loading: false };
+  const guarded = ['authentication_error', 'not_supported_error'].includes(errorType(props?.json));
+  return named && guarded ? { version: null, loading: false } : null;
+}
+
+class LlamacppAdapter implements EngineAdapter {
+  readonly kind = 'llama.cpp';
+  readonly #http: EngineHttp;
+  readonly #speed: SpeedSignals;
+  readonly #clock: Clock;
+  readonly #marks = new WeakMap<Connection, { readonly generation: number; readonly mark: string | null }>();
+  #props: Props | null = null;
+  #models = new Map<string, ModelFacts>();
+  #mark: string | null = null;
+
+  constructor(http: EngineHttp, speed: SpeedSignals, clock: Clock) {
+    this.#http = http;
+    this.#speed = speed;
+    this.#clock = clock;
+  }
+
+  get processMark(): string | null {
+    return this.#mark;
+  }
+
+  async inspect(): Promise<Inspection> {
+    const props = Props.safeParse(await this.#json('/props', PULSE_TIMEOUT_MS));
+    const models = Models.safeParse(await this.#json('/v1/models', PULSE_TIMEOUT_MS));
+    if (!props.success || !models.success) throw new EngineFailure('engine_invalid_response');
+    const connection = this.#http.take();
+    try {
+      this.#mark = (await this.#read(connection)).mark;
+    } finally {
+      this.#http.giveBack(connection);
+    }
+    const facts = new Map<string, ModelFacts>();
+    for (const model of models.data.data) {
+      // Router mode: asking a model that is not loaded would load it and push another out.
+      if (model.status !== undefined && model.status.value !== 'loaded') continue;
+      facts.set(model.id, await inspectModel(this.#http, props.data, model));
+    }
+    this.#props = props.data;
+    this.#models = facts;
+    return {
+      version: props.data.build_info,
+      slots: Math.max(1, props.data.total_slots),
+      models: [...facts.values()].map((fact) => ({ ...fact.report, ...this.#speed.of(fact.report.model) })),
+    };
+  }
+
+  async pulse(): Promise<Pulse> {
+    const answer = await this.#http.probe('/props', { timeoutMs: PULSE_TIMEOUT_MS, maxBytes: SMALL_BYTES });
+    if (answer.status === 503) return { state: 'loading', changed: true };
+    const props = Props.safeParse(parse(answer));
+    if (!props.success) throw new EngineFailure('engine_invalid_response');
+    return { state: 'ready', changed: this.#props === null || identityOf(props.data) !== identityOf(this.#props) };
+  }
+
+  async load(): Promise<Load> {
+    const slots = SlotList.safeParse(await this.#json('/slots', LOAD_TIMEOUT_MS));
+    const running = slots.success ? slots.data.filter((slot) => slot.is_processing).length : null;
+    if (this.#props?.endpoint_metrics !== true) return { running, queued: null };
+    const metrics = await this.#http.probe('/metrics', { timeoutMs: LOAD_TIMEOUT_MS, maxBytes: SMALL_BYTES });
+    return { running, queued: gauge(metrics.body.toString('utf8'), 'llamacpp:requests_deferred ') };
+  }
+
+  async serve(call: IncomingCall): Promise<ServedCall> {
+    try {
+      call.end(await this.#serve(call));
+      return 'success';
+    } catch (error) {
+      if (call.signal.aborted) return 'other';
+      const failure = failureOf(error);
+      call.fail(failure);
+      return failure.blame === 'engine' || failure.blame === 'transport' ? 'engine-failed' : 'other';
+    }
+  }
+
+  #serve(call: IncomingCall): Promise<Trailers> {
+    const { head } = call;
+    const model = this.#models.get(head.model);
+    if (model === undefined) throw new EngineFailure('model_missing');
+    switch (head.op) {
+      case 'chat':
+        return this.#chat(call, head, model);
+      case 'embed':
+        return this.#embed(call, head, model);
+      case 'rerank':
+        return this.#rerank(call, head, model);
+      case 'tokenize':
+        return this.#tokenize(call, head, model);
+    }
+  }
+
+  async #chat(call: IncomingCall, head: CallHead & { op: 'chat' }, model: ModelFacts): Promise<Trailers> {
+    const { stream, wantsUsage, path, firstByteMs, betweenTokensMs } = head;
+    // No stream_options are added: the last chunk's timings tell the tokens, and the stream stays as it was ordered.
+    const body = splice(call.body, [
+      { key: 'model', how: 'set', json: JSON.stringify(head.model) },
+      { key: 'switchyard', how: 'remove' },
+    ]);
+    if (body === null) throw new EngineFailure('engine_refused');
+    const exchange = { path, body, stream, keepUsage: wantsUsage, firstByteMs, betweenMs: betweenTokensMs };
+    const outcome = await relayChat(this.#http, exchange, call, this.#clock, (status, answer, headers) =>
+      this.#refused(status, answer, headers, 'context_too_long'),
+    );
+    if (outcome.firstByteMs !== null) this.#speed.firstByte(head.model, outcome.firstByteMs);
+    if (outcome.tokensPerSecond !== null && outcome.usage !== null) {
+      const { completionTokens } = outcome.usage;
+      this.#speed.tokens(head.model, completionTokens, (completionTokens / outcome.tokensPerSecond) * 1000);
+    }
+    return chatTrailers(outcome, this.#fingerprint(model, this.#mark));
+  }
+
+  async #embed(call: IncomingCall, head: CallHead & { op: 'embed' }, model: ModelFacts): Promise<Trailers> {
+    const startedMs = this.#clock.nowMs();
+    const prefix = `{"model":${JSON.stringify(head.model)},"encoding_format":"base64","input":`;
+    const body = Buffer.concat([Buffer.from(prefix), call.body, Buffer.from('}')]);
+    const connection = this.#http.take();
+    try {
+      const { answer, mark } = await this.#embedOn(connection, body, call, head);
+      if (answer.status !== 200) throw await this.#overLong(answer, call, model, 'input_too_long');
+      const parsed = parse(answer);
+      if (isRecord(parsed) && parsed.error !== undefined)
+        throw new EngineFailure('engine_error', { engineStatus: 200 });
+      const batch = readVectors(parsed, head);
+      const engineMs = this.#clock.nowMs() - startedMs;
+      const promptTokens = promptTokensOf(parsed);
+      this.#speed.tokens(head.model, promptTokens ?? 0, engineMs);
+      await sendVectors(call, batch);
+      return {
+        usage: promptTokens === null ? null : { promptTokens, completionTokens: 0, exact: true, costUsd: null },
+        fingerprint: this.#fingerprint(model, mark),
+        engineMs,
+        firstByteMs: null,
+        tokensPerSecond: null,
+        finished: true,
+      };
+    } finally {
+      this.#http.giveBack(connection);
+    }
+  }
+
+  /**
+   * The process is known before it sees a text, and is still the same when its vectors have come: behind a proxy the engine
+   * can change without the connection noticing.
+   */
+  async #embedOn(connection: Connection, body: Buffer, call: IncomingCall, head: CallHead & { op: 'embed' }) {
+    for (let attempt = 1; ; attempt++) {
+      const before = await this.#read(connection, call.signal);
+      if (head.processMark !== null && head.processMark !== before.mark) throw new EngineFailure('fingerprint_changed');
+      try {
+        const answer = await this.#http.fetchOn(connection, '/v1/embeddings', {
+          body,
+          timeoutMs: head.timeoutMs,
+          maxBytes: VECTORS_BYTES,
+          signal: call.signal,
+          generation: before.generation,
+        });
+        this.#marks.delete(connection);
+        const after = await this.#read(connection, call.signal);
+        if (after.mark !== before.mark) throw new EngineFailure('fingerprint_changed');
+        return { answer, mark: after.mark };
+      } catch (error) {
+        // The kept socket was closed before a text went out; the new one is looked at first, once.
+        const replaced = error instanceof EngineFailure && error.failure.code === 'fingerprint_changed';
+        if (!replaced || attempt > 1 || connection.generation === before.generation) throw error;
+      }
+    }
+  }
+
+  async #rerank(call: IncomingCall, head: CallHead & { op: 'rerank' }, model: ModelFacts): Promise<Trailers> {
+    const startedMs = this.#clock.nowMs();
+    const body = splice(call.body, [{ key: 'model', how: 'set', json: JSON.stringify(head.model) }]);
+    if (body === null) throw new EngineFailure('engine_refused');
+    const answer = await this.#http.fetch('/v1/rerank', {
+      body,
+      timeoutMs: head.timeoutMs,
+      maxBytes: SMALL_BYTES,
+      signal: call.signal,
+    });
+    if (answer.status !== 200) throw await this.#overLong(answer, call, model, 'input_too_long');
+    const parsed = parse(answer);
+    const scores = readScores(parsed, head.count);
+    const engineMs = this.#clock.nowMs() - startedMs;
+    const promptTokens = promptTokensOf(parsed);
+    this.#speed.tokens(head.model, promptTokens ?? 0, engineMs);
+    call.respond({ status: 200, contentType: 'application/json', count: head.count, width: null });
+    call.write(Buffer.from(JSON.stringify({ scores })));
+    return {
+      usage: promptTokens === null ? null : { promptTokens, completionTokens: 0, exact: true, costUsd: null },
+      fingerprint: this.#fingerprint(model, this.#mark),
+      engineMs,
+      firstByteMs: null,
+      tokensPerSecond: null,
+      finished: true,
+    };
+  }
+
+  async #tokenize(call: IncomingCall, head: CallHead & { op: 'tokenize' }, model: ModelFacts): Promise<Trailers> {
+    const startedMs = this.#clock.nowMs();
+    const tokens = await this.#count(readTexts(call.body), call.signal, head.timeoutMs);
+    call.respond({ status: 200, contentType: 'application/json', count: tokens.length, width: null });
+    call.write(Buffer.from(JSON.stringify({ tokens })));
+    return {
+      usage: null,
+      fingerprint: this.#fingerprint(model, this.#mark),
+      engineMs: this.#clock.nowMs() - startedMs,
+      firstByteMs: null,
+      tokensPerSecond: null,
+      finished: true,
+    };
+  }
+
+  /** Tokens of each text, special tokens included. */
+  async #count(texts: readonly string[], signal: AbortSignal, timeoutMs: number): Promise<number[]> {
+    const counts = new Array<number>(texts.length).fill(0);
+    let next = 0;
+    const worker = async () => {
+      for (let i = next++; i < texts.length; i = next++) {
+        const body = Buffer.from(JSON.stringify({ content: texts[i], add_special: true }));
+        const answer = await this.#http.fetch('/tokenize', { body, timeoutMs, maxBytes: VECTORS_BYTES, signal });
+        const parsed = parse(answer);
+        if (!isRecord(parsed) || !Array.isArray(parsed.tokens)) throw new EngineFailure('unsupported_task');
+        counts[i] = parsed.tokens.length;
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(TOKENIZE_AT_ONCE, texts.length) }, worker));
+    return counts;
+  }
+
+  /** A refusal of inputs as a whole: which of them are too long is found out, so that the caller can be told. */
+  async #overLong(
+    answer: HttpAnswer,
+    call: IncomingCall,
+    model: ModelFacts,
+    code: 'input_too_long',
+  ): Promise<EngineFailure> {
+    const body = parse(answer);
+    const failure = this.#refused(answer.status, body, answer.headers, code);
+    const refusal = refusalOf(body);
+    if (refusal === null) return failure;
+    const limit = refusal.limitTokens ?? model.report.maxInputTokens;
+    if (limit !== null && refusal.kind === 'batch') model.learnLimit(limit);
+    const texts = readTexts(call.body);
+    // A token is at least one byte, so most texts need not be counted; a query counts towards each of its documents.
+    const { documents, query } = texts.length > 0 ? { documents: texts, query: '' } : readRerank(call.body);
+    const suspects = documents.flatMap((text, index) =>
+      limit === null || Buffer.byteLength(query) + Buffer.byteLength(text) + 4 > limit ? [{ text, index }] : [],
+    );
+    const wanted = query === '' ? suspects.map(({ text }) => text) : [...suspects.map(({ text }) => text), query];
+    const counts = await this.#count(wanted, call.signal, TOKENIZE_TIMEOUT_MS).catch(() => null);
+    const own = query === '' ? 0 : (counts?.at(-1) ?? 0) - 1; // both carry a begin and an end, joined they share one
+    const failing = suspects.flatMap(({ index }, i) => {
+      const tokens = counts === null ? null : (counts[i] ?? 0) + own;
+      return tokens === null || limit === null || tokens > limit ? [{ index, tokens }] : [];
+    });
+    return new EngineFailure(code, {
+      engineStatus: answer.status,
+      limitTokens: limit,
+      failing: failing.slice(0, 2048),
+    });
+  }
+
+  #refused(
+    status: number,
+    body: unknown,
+    headers: IncomingHttpHeaders,
+    tooLong: 'input_too_long' | 'context_too_long',
+  ): EngineFailure {
+    const refusal = refusalOf(body);
+    if (refusal !== null) return new EngineFailure(tooLong, { engineStatus: status, limitTokens: refusal.limitTokens });
+    const engineStatus = status;
+    if (status === 501) return new EngineFailure('unsupported_task', { engineStatus });
+    if (status === 404) return new EngineFailure('unsupported_task', { engineStatus });
+    if (status === 401 || status === 403) {
+      return new EngineFailure('engine_error', { engineStatus }, 'The engine wants a key of its own.');
+    }
+    if (status === 429 || status === 503) {
+      const seconds = Number(headers['retry-after']);
+      const retryAfterMs = Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 3600) * 1000 : undefined;
+      return new EngineFailure('engine_busy', {
+        engineStatus,
+        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      });
+    }
+    return new EngineFailure(status >= 400 && status < 500 ? 'engine_refused' : 'engine_error', { engineStatus });
+  }
+
+  /** Mark of the process behind a connection: read once per socket, and again when it was forgotten. */
+  async #read(connection: Connection, signal?: AbortSignal) {
+    const known = this.#marks.get(connection);
+    if (known !== undefined && connection.connected && known.generation === connection.generation) return known;
+    const answer = await this.#http.fetchOn(connection, '/props', {
+      timeoutMs: LOAD_TIMEOUT_MS,
+      maxBytes: SMALL_BYTES,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    if (answer.status === 503)
+      throw new EngineFailure('engine_busy', { engineStatus: 503 }, 'The model is being loaded.');
+    const props = Props.safeParse(parse(answer));
+    if (!props.success) throw new EngineFailure('engine_invalid_response');
+    const process = await connection.processMark;
+    const parts = [process, props.data.media_marker].filter((part) => part !== null && part !== undefined);
+    const read = { generation: connection.generation, mark: parts.length > 0 ? parts.join(' ') : null };
+    this.#marks.set(connection, read);
+    return read;
+  }
+
+  #fingerprint(model: ModelFacts, processMark: string | null): WireFingerprint {
+    return {
+      engine: this.kind,
+      version: this.#props?.build_info ?? null,
+      modelDigest: model.report.digest,
+      upstream: null,
+      pin: null,
+      processMark,
+    };
+  }
+
+  async #json(path: string, timeoutMs: number): Promise<unknown> {
+    return parse(await this.#http.probe(path, { timeoutMs, maxBytes: SMALL_BYTES }));
+  }
+}
+
+function parse(answer: HttpAnswer): unknown {
+  try {
+    return JSON.parse(answer.body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+function promptTokensOf(answer: unknown): number | null {
+  const usage = isRecord(answer) && isRecord(answer.usage) ? answer.usage.prompt_tokens : null;
+  return typeof usage === 'number' && Number.isInteger(usage) && usage >= 0 ? usage : null;
+}
+
+function readRerank(body: Uint8Array): { readonly query: string; readonly documents: readonly string[] } {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(body).toString('utf8'));
+    if (isRecord(parsed) && typeof parsed.query === 'string' && Array.isArray(parsed.documents)) {
+      return { query: parsed.query, documents: parsed.documents.filter((text) => typeof text === 'string') };
+    }
+  } catch {
+    // falls through: the engine has refused it already
+  }
+  return { query: '', documents: [] };
+}
