@@ -28,6 +28,8 @@ export interface AgentServerOptions {
   onSession?(controller: string, change: SessionChange): void;
   /** A control plane was paired or removed; the argument is how many remain. For heartbeats and people. */
   onControllers?(count: number): void;
+  /** A handler above threw; the call or message is lost, the session lives on. */
+  onFault?(error: unknown): void;
 }
 
 export type SessionChange = 'began' | 'silent' | 'back' | 'ended';
@@ -68,5 +70,7 @@ export interface AgentListener {
    * rejects when the removal could not be stored, in which case it holds only until the agent restarts.
    */
   revoke(controller: string): Promise<boolean>;
+  /** Takes over what `agent code` or `agent controllers rm` wrote from another process; sessions of removed ones end. */
+  reload(): Promise<void>;
   counters(): AgentServerCounters;
 }

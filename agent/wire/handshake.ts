@@ -42,6 +42,8 @@ export interface HandshakeMessage {
 export interface HandshakePort {
   send(bytes: Buffer, binary: boolean): void;
   next(): Promise<HandshakeMessage>;
+  /** The peer's proof was right. */
+  trust(): void;
 }
 
 /** What binds the proofs to this connection. */
@@ -158,6 +160,7 @@ async function proveAsController(
   if (!isProof(answer, prove(key, 'agent', hello, challenge.bytes, options.binding))) {
     throw new HandshakeRefused('proof');
   }
+  port.trust();
   return node;
 }
 
@@ -226,6 +229,7 @@ export async function handshakeAsAgent(port: HandshakePort, options: AgentHandsh
   const right = isProof(given, prove(key, 'controller', first.bytes, challenge, options.binding)) && found !== null;
   options.proved(hello, right);
   if (!right) throw new HandshakeRefused('proof');
+  port.trust();
   port.send(prove(key, 'agent', first.bytes, challenge, options.binding), true);
   if (hello.mode === 'resume') {
     const sid = options.openSession(hello.cp);

@@ -13,8 +13,11 @@ import {
 } from './handshake.ts';
 import type { MuxPort } from './mux.ts';
 
-/** All that a side may send before its proof, upgrade headers included; more is cut off before it is kept. */
-const MAX_UNPROVED_BYTES = 16 * 1024;
+/**
+ * All bytes that a side may have sent when its proof is checked, upgrade headers included: ws itself would keep a whole
+ * announced message. One read from the network (64 KiB) may hold the proof and what rightly follows it.
+ */
+const MAX_UNPROVED_BYTES = 96 * 1024;
 
 /** The socket closed in the middle of the handshake without saying why. */
 export class SocketClosed extends Error {
@@ -98,7 +101,7 @@ export class HandshakeSocket implements HandshakePort {
     });
   }
 
-  /** Lifts the limits: the peer has proved itself, the rest of the handshake may be long in coming. */
+  /** The peer has proved itself: it may send more. */
   trust(): void {
     this.#tls.off('data', this.#onBytes);
   }

@@ -38,6 +38,8 @@ export interface LinkHandlers {
   onPulls?(pulls: boolean): void;
   /** Once, when a running link ends for any reason but `close` and `forget`. Every open call has failed before. */
   onLost?(reason: LostReason): void;
+  /** A handler of this link or of one of its calls threw. */
+  onFault?(error: unknown): void;
 }
 
 export interface LinkOptions extends LinkTarget {
@@ -99,7 +101,7 @@ export interface PairedAgent extends PendingPairing {
 }
 
 /**
- * `pairAgent` in dial.ts. Rejects with a SwitchyardError: `invalid_join_code`, `invalid_address`, `join_refused`,
- * `node_unreachable`, `wire_version`, `too_many_controllers`.
+ * `pairAgent` in pair.ts. Rejects with a SwitchyardError: `invalid_join_code`, `invalid_address`, `join_refused`,
+ * `node_unreachable`, `wire_version`, `too_many_controllers`, `store_unavailable` (the agent's disk), or as `storePending` rejects.
  */
 export type PairAgent = (options: PairOptions) => Promise<PairedAgent>;

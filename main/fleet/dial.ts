@@ -1,0 +1,134 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { connect, type TLSSocket } from 'node:tls';
+import { WebSocket } from 'ws';
+import { type ChannelBinding, HandshakeRefused, type RefusalCode } from '../../agent/wire/handshake.ts';
+import { channelBinding, HandshakeSocket } from '../../agent/wire/socket.ts';
+import { type ErrorCode, SwitchyardError } from '../domain/errors.ts';
+import type { Clock } from '../domain/time.ts';
+import type { AgentAddress } from './address.ts';
+
+export const CONNECT_MS = 3000;
+/** From the connection to the last message of the handshake; the agent allows 5 s itself. */
+export const HANDSHAKE_MS = 8000;
+
+export interface DialOptions {
+  readonly address: AgentAddress;
+  /** 64 hex digits that the agent's key must have; null while pairing. */
+  readonly fingerprint: string | null;
+  readonly clock: Clock;
+  /** Largest message taken once the agent has proved itself, in bytes. */
+  readonly maxMessageBytes: number;
+}
+
+/** An upgraded WebSocket on which nothing is proved yet. */
+export interface Dialled {
+  readonly ws: WebSocket;
+  readonly tls: TLSSocket;
+  readonly socket: HandshakeSocket;
+  /** Of the key that the agent showed, 64 hex digits. */
+  readonly fingerprint: string;
+  readonly binding: ChannelBinding;
+}
+
+/**
+ * Dials, runs `use` on the fresh socket within the time limit, and gives what it gives. On any rejection the socket is gone,
+ * and the error is a SwitchyardError (errors of the product's own code inside `use` pass unchanged).
+ */
+export async function dial<Out>(options: DialOptions, use: (dialled: Dialled) => Promise<Out>): Promise<Out> {
+  const { host, port } = options.address;
+  // Without `session` nothing is resumed: a resumed session shows no certificate, so there would be nothing to compare.
+  const tls = connect({
+    host,
+    port,
+    servername: '',
+    rejectUnauthorized: false,
+    minVersion: 'TLSv1.3',
+    ALPNProtocols: ['http/1.1'],
+  });
+  let late = false;
+  const expire = (): void => {
+    late = true;
+    tls.destroy();
+  };
+  // Errors arrive wherever somebody waits; a listener that stays keeps the rest from ending the process.
+  tls.on('error', () => tls.destroy());
+  let stop = options.clock.after(CONNECT_MS, expire);
+  try {
+    await opened(tls);
+    stop();
+    stop = options.clock.after(HANDSHAKE_MS, expire);
+    tls.setNoDelay(true);
+    const fingerprint = peerFingerprint(tls);
+    if (options.fingerprint !== null && !sameFingerprint(options.fingerprint, fingerprint)) {
+      throw new SwitchyardError('identity_changed');
+    }
+    const ws = await upgraded(tls, options.maxMessageBytes);
+    const socket = new HandshakeSocket(ws, tls);
+    return await use({ ws, tls, socket, fingerprint, binding: channelBinding(tls, fingerprint) });
+  } catch (error) {
+    tls.destroy();
+    throw late ? new SwitchyardError('node_unreachable') : asSwitchyardError(error);
+  } finally {
+    stop();
+  }
+}
+
+const CODES: Record<RefusalCode, ErrorCode> = {
+  proof: 'join_refused',
+  version: 'wire_version',
+  malformed: 'node_unreachable',
+  'too-many-controllers': 'too_many_controllers',
+  'not-stored': 'store_unavailable',
+};
+
+const SENTENCES: Partial<Record<RefusalCode, string>> = {
+  malformed: 'What answers at that address does not speak as an agent does. Check the address and the version.',
+  'not-stored':
+    'The agent could not store the pairing. Make room on its disk and pair again; the join code still holds.',
+};
+
+/** Nothing of the foreign error is kept: its message may quote what the peer sent. */
+function asSwitchyardError(error: unknown): Error {
+  if (error instanceof HandshakeRefused) return new SwitchyardError(CODES[error.code], SENTENCES[error.code]);
+  if (error instanceof ConnectionFailed || !(error instanceof Error)) return new SwitchyardError('node_unreachable');
+  return error.name === 'SocketClosed' ? new SwitchyardError('node_unreachable') : error;
+}
+
+class ConnectionFailed extends Error {}
+
+function opened(tls: TLSSocket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    tls.once('secureConnect', () => resolve());
+    tls.once('close', () => reject(new ConnectionFailed()));
+  });
+}
+
+/** The WebSocket upgrade over the open connection: no Origin, nothing secret in URL or header, no compression. */
+function upgraded(tls: TLSSocket, maxPayload: number): Promise<WebSocket> {
+  return new Promise((resolve, reject) => {
+    const ws = new WebSocket('ws://agent/v1', {
+      createConnection: () => tls,
+      perMessageDeflate: false,
+      followRedirects: false,
+      maxPayload,
+      // Masking protects plain-text proxies from scripts of web pages; inside TLS it is only a copy of every byte.
+      generateMask: () => undefined,
+    });
+    ws.once('open', () => resolve(ws));
+    ws.once('error', () => reject(new ConnectionFailed()));
+    ws.once('close', () => reject(new ConnectionFailed()));
+  });
+}
+
+function peerFingerprint(tls: TLSSocket): string {
+  const certificate = tls.getPeerX509Certificate();
+  if (certificate === undefined || tls.isSessionReused()) throw new ConnectionFailed();
+  return createHash('sha256')
+    .update(certificate.publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('hex');
+}
+
+function sameFingerprint(left: string, right: string): boolean {
+  const [a, b] = [Buffer.from(left, 'hex'), Buffer.from(right, 'hex')];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
