@@ -11,13 +11,15 @@ import type { BudgetRecord, BudgetSnapshot } from './snapshot.ts';
 import { Spend, type SpendScope, type SpendState } from './spend.ts';
 import { Suggestion } from './suggestion.ts';
 import { type AccountFacts, NOTHING_KNOWN, trustedRpm } from './trust.ts';
-import { Waiting } from './waiting.ts';
+import { type DeclaredAsk, Waiting } from './waiting.ts';
 import { StartWindow } from './window.ts';
 
 /** From the abort of a streamed call until its upstream has surely ended. */
 const ABORT_MS = 250;
 /** An agent that lost its session aborts its cloud calls within this time. */
 const LOST_MS = 5000;
+/** How long the outcome of a returned permit may still arrive. */
+const OUTCOME_MS = 60_000;
 const RECORDS_KEPT = 500;
 
 export interface BudgetOptions {
@@ -44,15 +46,19 @@ export class Budget {
   readonly #spend: Spend;
   readonly #suggestion = new Suggestion();
   readonly #permits = new Map<string, Permit>();
+  /** Permits that are back while the outcome of their call is not known, oldest first. */
+  readonly #returned = new Map<string, { readonly permit: Permit; readonly atMs: number }>();
   /** Permits that return at a set time. */
   readonly #returning = new Map<string, number>();
   #records: BudgetRecord[] = [];
   #facts: AccountFacts = NOTHING_KNOWN;
-  #discovered = false;
+  #discoveredAtMs: number | null = null;
   #override: number | null;
   #ceiling: Ceiling;
   #paused = false;
   #nextPermit = 1;
+  /** Row of the refusal that the limit is learning from. */
+  #cause = '';
   #nowMs: number;
 
   constructor(options: BudgetOptions) {
@@ -98,27 +104,47 @@ export class Budget {
     return this.#stops(ask, nowMs);
   }
 
+  /**
+   * Everything that waits for the cloud now, one ask for each kind of work that is told apart; replaces what was declared
+   * before. A declared ask stays waiting also when it has been granted, until it is no longer declared.
+   */
+  declare(asks: readonly DeclaredAsk[], nowMs: number): void {
+    this.advance(nowMs);
+    this.#waiting.declare(asks, nowMs);
+    this.#observe(nowMs);
+  }
+
   /** The work has left the queue without a permit. */
   withdraw(project: ProjectId, id: string): void {
     this.#waiting.leave(project, id);
   }
 
-  /** The upstream call has really ended. A permit that is back already stays back. */
+  /**
+   * The upstream call has really ended, and this is how. Once for each permit; a permit that is back already stays back, but
+   * the account still learns from the outcome.
+   */
   ended(permitId: string, outcome: CallOutcome, nowMs: number): Reaction {
     this.advance(nowMs);
-    const permit = this.#permits.get(permitId);
+    const permit = this.#permits.get(permitId) ?? this.#returned.get(permitId)?.permit;
     if (permit === undefined) return { source: null, cut: false };
     const reaction = this.#learn(permit, outcome, nowMs);
-    this.#giveBack(permit, outcome.costUsd);
+    this.#giveBack(permit, nowMs);
+    this.#settle(permit.id, outcome.costUsd);
     this.#observe(nowMs);
     return reaction;
   }
 
-  /** A granted permit was not used: nothing was sent. */
+  /** The upstream call has ended; how it did follows with `ended`, or never, and then its estimate counts as spent. */
   release(permitId: string, nowMs: number): void {
     this.advance(nowMs);
     const permit = this.#permits.get(permitId);
-    if (permit !== undefined) this.#giveBack(permit, 0);
+    if (permit !== undefined) this.#giveBack(permit, nowMs);
+  }
+
+  /** A granted permit was not used: nothing was sent. */
+  unused(permitId: string, nowMs: number): void {
+    this.release(permitId, nowMs);
+    this.#settle(permitId, 0);
   }
 
   /**
@@ -146,8 +172,8 @@ export class Budget {
   /** `/key` was read. The first reading sets what is used at once; later ones move only the ceiling. */
   discovered(facts: AccountFacts, nowMs: number): void {
     this.advance(nowMs);
-    const first = !this.#discovered;
-    this.#discovered = true;
+    const first = this.#discoveredAtMs === null;
+    this.#discoveredAtMs = nowMs;
     this.#facts = facts;
     this.#circuits.discovered(facts.creditUsd);
     this.#moveCeiling(first, nowMs);
@@ -201,7 +227,11 @@ export class Budget {
     for (const [id, atMs] of this.#returning) {
       if (atMs > nowMs) continue;
       const permit = this.#permits.get(id);
-      if (permit !== undefined) this.#giveBack(permit, null);
+      if (permit !== undefined) this.#giveBack(permit, atMs);
+    }
+    for (const [id, { atMs }] of this.#returned) {
+      if (atMs + OUTCOME_MS > nowMs) break;
+      this.#settle(id, null);
     }
     this.#nowMs = nowMs;
     this.#limit.advance(nowMs);
@@ -231,7 +261,7 @@ export class Budget {
     const rpm = trustedRpm(this.#facts);
     const cooling = this.#limit.isCooling(nowMs);
     const creditOff = this.#circuits.creditOff(nowMs);
-    const nextChange = this.#limit.nextChangeMs(nowMs);
+    const nextStep = this.#limit.nextStepMs;
     const state = this.#state(nowMs);
     const usable = this.#usable();
     const situation = {
@@ -245,7 +275,7 @@ export class Budget {
       usable,
       plateau: this.#limit.plateau,
       cooldownUntilWallMs: cooling ? wall(this.#limit.cooldownUntilMs) : null,
-      nextStepWallMs: nextChange === null ? null : wall(nextChange),
+      nextStepWallMs: nextStep === null ? null : wall(nextStep),
     };
     const share = this.#waiting.share(usable);
     return {
@@ -259,15 +289,17 @@ export class Budget {
       waiting: this.#waiting.waiting,
       override: this.#override,
       paused: this.#paused,
-      facts: this.#discovered ? this.#facts : null,
+      facts: this.#discoveredAtMs === null ? null : this.#facts,
+      discoveredAtWallMs: this.#discoveredAtMs === null ? null : wall(this.#discoveredAtMs),
       rpmTrusted: rpm !== null,
       latencyMs: this.#latency.ms,
       cuts: this.#limit.cuts,
       plateau: this.#limit.plateau,
       cooldownUntilMs: cooling ? this.#limit.cooldownUntilMs : null,
       cooldownUntilWallMs: situation.cooldownUntilWallMs,
+      nextStepWallMs: situation.nextStepWallMs,
       window: rpm === null ? null : { limit: windowSize(rpm), starts: this.#window.count(nowMs) },
-      suggestion: this.#ceiling.source === 'unknown' ? this.#suggestion.offer(this.#ceiling.paid, nowMs) : null,
+      suggestion: this.#ceiling.source === 'default' ? this.#suggestion.offer(this.#ceiling.paid, nowMs) : null,
       share: Number.isFinite(share) ? share : null,
       projects: this.#waiting.projects(),
       circuits: this.#circuits.open(nowMs).map((circuit) => describeCircuit(circuit, wall)),
@@ -325,6 +357,7 @@ export class Budget {
       return { source, cut: false };
     }
     this.#suggestion.reset();
+    this.#cause = source.name;
     return { source, cut: this.#limit.refused(nowMs, permit.cuts, refusal.retryAfterMs ?? source.pauseMs) };
   }
 
@@ -341,11 +374,16 @@ export class Budget {
     this.#returning.set(permitId, Math.min(this.#returning.get(permitId) ?? Number.POSITIVE_INFINITY, atMs));
   }
 
-  #giveBack(permit: Permit, costUsd: number | null): void {
-    this.#permits.delete(permit.id);
+  #giveBack(permit: Permit, nowMs: number): void {
+    if (!this.#permits.delete(permit.id)) return;
     this.#returning.delete(permit.id);
+    this.#returned.set(permit.id, { permit, atMs: nowMs });
     this.#waiting.giveBack(permit.ask);
-    this.#spend.settle(permit.id, costUsd);
+  }
+
+  #settle(permitId: string, costUsd: number | null): void {
+    this.#returned.delete(permitId);
+    this.#spend.settle(permitId, costUsd);
   }
 
   #observe(nowMs: number): void {
@@ -356,13 +394,18 @@ export class Budget {
   }
 
   #recordLimit(event: LimitEvent): void {
-    this.#note(event);
+    this.#note(event.kind === 'cut' ? { ...event, cause: this.#cause } : event);
   }
 
   #note(event: NoteworthyEvent): void {
-    const { atMs, ...rest } = event;
-    const record = 'untilMs' in rest ? { ...rest, untilWallMs: this.#wallOf(rest.untilMs) } : rest;
-    this.#records.push({ ...record, atWallMs: this.#wallOf(atMs) });
+    const atWallMs = this.#wallOf(event.atMs);
+    if (event.kind === 'cut' || event.kind === 'cooldown-extended') {
+      const { atMs: _, untilMs, ...rest } = event;
+      this.#records.push({ ...rest, atWallMs, untilWallMs: this.#wallOf(untilMs) });
+    } else {
+      const { atMs: _, ...rest } = event;
+      this.#records.push({ ...rest, atWallMs });
+    }
     if (this.#records.length > RECORDS_KEPT) this.#records = this.#records.slice(-RECORDS_KEPT / 2);
   }
 
@@ -372,7 +415,8 @@ export class Budget {
 }
 
 type NoteworthyEvent =
-  | LimitEvent
+  | Exclude<LimitEvent, { readonly kind: 'cut' }>
+  | (Extract<LimitEvent, { readonly kind: 'cut' }> & { readonly cause: string })
   | { readonly kind: 'paused' | 'resumed'; readonly atMs: number }
   | { readonly kind: 'ceiling'; readonly atMs: number; readonly from: number; readonly to: number }
   | { readonly kind: 'circuit'; readonly atMs: number; readonly name: string; readonly subject: string | null };

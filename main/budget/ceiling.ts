@@ -5,7 +5,7 @@ export const MAX_PERMITS = 256;
 /** Permits while nothing at all is known: timid by default. */
 export const UNKNOWN_CEILING = 4;
 
-export type CeilingSource = 'override' | 'no-credit' | 'rate' | 'credit' | 'unknown';
+export type CeilingSource = 'override' | 'no-credit' | 'rate' | 'credit' | 'default';
 
 export interface Ceiling {
   /** Calls of paid models in flight at most: 0 without credit, also under an override. */
@@ -42,7 +42,7 @@ export function ceilingOf(facts: AccountFacts, override: number | null, latencyM
   if (override !== null) return both(override, 'override');
   if (byRate !== null) return both(byRate, 'rate');
   const byCredit = creditCeiling(facts.creditUsd);
-  return byCredit === null ? both(UNKNOWN_CEILING, 'unknown') : both(byCredit, 'credit');
+  return byCredit === null ? both(UNKNOWN_CEILING, 'default') : both(byCredit, 'credit');
 }
 
 export function isOverride(value: number): boolean {

@@ -87,6 +87,11 @@ export class Limit {
     return this.#plateau?.value ?? null;
   }
 
+  /** When the next step up is due; null when there is nowhere to go. */
+  get nextStepMs(): number | null {
+    return this.#effective < this.#ceiling ? this.#nextStepMs : null;
+  }
+
   /** Usable permits under the limit's own ceiling. */
   get usable(): number {
     return Math.min(this.#effective, this.#ceiling);

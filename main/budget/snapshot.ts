@@ -7,7 +7,13 @@ import type { AccountFacts } from './trust.ts';
 
 /** One entry of the budget's diary; wall clock, so that a chart can draw it. */
 export type BudgetRecord = { readonly atWallMs: number } & (
-  | { readonly kind: 'cut'; readonly from: number; readonly to: number; readonly untilWallMs: number }
+  | {
+      readonly kind: 'cut';
+      readonly from: number;
+      readonly to: number;
+      readonly untilWallMs: number;
+      readonly cause: string;
+    }
   | { readonly kind: 'cooldown-extended'; readonly untilWallMs: number }
   | { readonly kind: 'step'; readonly from: number; readonly to: number }
   | { readonly kind: 'plateau'; readonly value: number | null }
@@ -31,6 +37,7 @@ export interface BudgetSnapshot {
   readonly paused: boolean;
   /** Null before the first discovery. */
   readonly facts: AccountFacts | null;
+  readonly discoveredAtWallMs: number | null;
   readonly rpmTrusted: boolean;
   readonly latencyMs: number;
   readonly cuts: number;
@@ -38,6 +45,8 @@ export interface BudgetSnapshot {
   /** Monotonic; null when not cooling. */
   readonly cooldownUntilMs: number | null;
   readonly cooldownUntilWallMs: number | null;
+  /** Null when there is nowhere to climb. */
+  readonly nextStepWallMs: number | null;
   /** Starts in any 61 s under a trusted rate; null: no window. */
   readonly window: { readonly limit: number; readonly starts: number } | null;
   /** Override to offer to the operator; null: none. */

@@ -197,7 +197,6 @@ export const SOURCES: readonly SourceRow[] = [
     null,
     'OpenRouter asks for payment. Add credit, then resume the cloud.',
   ),
-  row('key', [401], null, null, 'key', null, null, 'OpenRouter does not accept the key. Enter a valid one.'),
   row(
     'upstream rejects',
     [401, 403],
@@ -208,6 +207,7 @@ export const SOURCES: readonly SourceRow[] = [
     5 * MINUTE,
     'The upstream refuses OpenRouter; it rests.',
   ),
+  row('key', [401], null, null, 'key', null, null, 'OpenRouter does not accept the key. Enter a valid one.'),
   row(
     'forbidden',
     [403],

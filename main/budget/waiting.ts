@@ -12,12 +12,19 @@ const PRUNE_EVERY_MS = 1000;
 /** Projects remembered for the order of service. */
 const MAX_PROJECTS = 2048;
 
+/** What fairness needs to know of an ask. */
+export type DeclaredAsk = Pick<PermitAsk, 'id' | 'project' | 'role' | 'class' | 'arrivedAtMs'>;
+
 interface Ticket {
-  readonly ask: PermitAsk;
+  readonly ask: DeclaredAsk;
   readonly order: number;
+  /** Stays when granted: the next declaration says whether more of it waits. */
+  readonly declared: boolean;
   askedAtMs: number;
   /** Since when others were refused in its favour. */
   claimedAtMs: number | null;
+  /** It did not come when it was its turn; until it asks itself it stands in nobody's way. */
+  lapsed: boolean;
 }
 
 interface Project {
@@ -51,16 +58,36 @@ export class Waiting {
   }
 
   /** Notes that this work wants a permit. */
-  join(ask: PermitAsk, nowMs: number): void {
-    const project = this.#project(ask.project);
-    const known = project.tickets.get(ask.id);
-    if (known !== undefined && ranksAlike(known.ask, ask)) {
+  join(ask: DeclaredAsk, nowMs: number): void {
+    const known = this.#projects.get(ask.project)?.tickets.get(ask.id);
+    if (known !== undefined && (known.declared || ranksAlike(known.ask, ask))) {
       known.askedAtMs = nowMs;
+      if (known.lapsed) this.#turn = null;
+      known.lapsed = false;
       return;
     }
-    if (project.tickets.size === 0) project.waitingSince = ++this.#order;
-    project.tickets.set(ask.id, { ask, order: known?.order ?? ++this.#order, askedAtMs: nowMs, claimedAtMs: null });
-    this.#turn = null;
+    this.#add(ask, false, nowMs);
+  }
+
+  /** Replaces all declared asks. */
+  declare(asks: readonly DeclaredAsk[], nowMs: number): void {
+    const kept = new Set<Ticket>();
+    for (const ask of asks) {
+      const known = this.#projects.get(ask.project)?.tickets.get(ask.id);
+      if (known?.declared === true && ranksAlike(known.ask, ask)) {
+        known.askedAtMs = nowMs;
+        kept.add(known);
+      } else {
+        kept.add(this.#add(ask, true, nowMs));
+      }
+    }
+    for (const project of this.#projects.values()) {
+      for (const [id, ticket] of project.tickets) {
+        if (!ticket.declared || kept.has(ticket)) continue;
+        project.tickets.delete(id);
+        this.#turn = null;
+      }
+    }
   }
 
   /** The work was served elsewhere, cancelled, or may not use the cloud now. */
@@ -72,7 +99,7 @@ export class Waiting {
    * True when a permit is free and this ask is the one to get it. Otherwise, if one is free, it is kept for the work whose
    * turn it is; that claim lapses when the work does not come.
    */
-  isTurnOf(ask: PermitAsk, usable: number, nowMs: number): boolean {
+  isTurnOf(ask: DeclaredAsk, usable: number, nowMs: number): boolean {
     const ticket = this.#next(usable);
     if (ticket === null) return false;
     if (ticket.ask.id === ask.id && ticket.ask.project === ask.project) return true;
@@ -81,9 +108,11 @@ export class Waiting {
   }
 
   /** Hands a permit to this ask. */
-  grant(ask: PermitAsk): void {
+  grant(ask: DeclaredAsk): void {
     const project = this.#project(ask.project);
-    project.tickets.delete(ask.id);
+    const ticket = project.tickets.get(ask.id);
+    if (ticket?.declared === true) ticket.claimedAtMs = null;
+    else project.tickets.delete(ask.id);
     project.servedAt = ++this.#order;
     project.held++;
     this.#held++;
@@ -92,7 +121,7 @@ export class Waiting {
   }
 
   /** A permit comes back. */
-  giveBack(ask: PermitAsk): void {
+  giveBack(ask: DeclaredAsk): void {
     const project = this.#project(ask.project);
     project.held--;
     this.#held--;
@@ -120,7 +149,9 @@ export class Waiting {
   advance(nowMs: number): void {
     const claimed = this.#turn?.ticket ?? null;
     if (claimed !== null && claimed.claimedAtMs !== null && nowMs >= claimed.claimedAtMs + CLAIM_MS) {
-      this.leave(claimed.ask.project, claimed.ask.id);
+      claimed.lapsed = true;
+      claimed.claimedAtMs = null;
+      this.#turn = null;
     }
     if (nowMs < this.#prunedAtMs + PRUNE_EVERY_MS) return;
     this.#prunedAtMs = nowMs;
@@ -133,6 +164,23 @@ export class Waiting {
     }
   }
 
+  #add(ask: DeclaredAsk, declared: boolean, nowMs: number): Ticket {
+    const project = this.#project(ask.project);
+    const known = project.tickets.get(ask.id);
+    if (project.tickets.size === 0) project.waitingSince = ++this.#order;
+    const ticket: Ticket = {
+      ask,
+      order: known?.order ?? ++this.#order,
+      declared,
+      askedAtMs: nowMs,
+      claimedAtMs: null,
+      lapsed: known?.lapsed ?? false,
+    };
+    project.tickets.set(ask.id, ticket);
+    this.#turn = null;
+    return ticket;
+  }
+
   #next(usable: number): Ticket | null {
     if (this.#turn === null || this.#turn.usable !== usable) {
       const chosen = nextProject(usable, this.#demands(usable));
@@ -142,15 +190,14 @@ export class Waiting {
   }
 
   #demands(usable: number): readonly ProjectDemand[] {
-    const chatMay = this.#heldByChat < chatLimit(usable);
     const demands: ProjectDemand[] = [];
     for (const project of this.#projects.values()) {
       if (project.held === 0 && project.tickets.size === 0) continue;
       demands.push({
         project: project.id,
         held: project.held,
-        waiting: project.tickets.size > 0,
-        grantable: chatMay || [...project.tickets.values()].some((ticket) => !isChat(ticket.ask)),
+        waiting: [...project.tickets.values()].some((ticket) => !ticket.lapsed),
+        grantable: this.#firstOf(project, usable) !== null,
         servedAt: project.servedAt,
         waitingSince: project.waitingSince,
       });
@@ -163,7 +210,7 @@ export class Waiting {
     const chatMay = this.#heldByChat < chatLimit(usable);
     let first: Ticket | null = null;
     for (const ticket of project.tickets.values()) {
-      if (!chatMay && isChat(ticket.ask)) continue;
+      if (ticket.lapsed || (!chatMay && isChat(ticket.ask))) continue;
       if (first === null || comesBefore(ticket, first)) first = ticket;
     }
     return first;
@@ -185,11 +232,11 @@ export class Waiting {
   }
 }
 
-function isChat(ask: PermitAsk): boolean {
+function isChat(ask: DeclaredAsk): boolean {
   return ROLES[ask.role].task === 'chat';
 }
 
-function ranksAlike(a: PermitAsk, b: PermitAsk): boolean {
+function ranksAlike(a: DeclaredAsk, b: DeclaredAsk): boolean {
   return a.class === b.class && a.arrivedAtMs === b.arrivedAtMs && isChat(a) === isChat(b);
 }
 

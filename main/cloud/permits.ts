@@ -1,0 +1,77 @@
+import type { Budget } from '../budget/budget.ts';
+import type { Permit, PermitAsk, RefusalReason } from '../budget/permit.ts';
+import { ROLES } from '../domain/roles.ts';
+import type { CloudDemand, PermitPort, PermitRefusal, RoutedProvider, RouterItem } from '../router/types.ts';
+
+/** What the budget needs to know of a cloud provider beyond the router's own facts. */
+export interface CloudCall {
+  /** Id at OpenRouter. */
+  readonly model: string;
+  /** The pin; null for none. */
+  readonly upstream: string | null;
+  readonly free: boolean;
+  /** Upper estimate of this item at this provider; null when the price is unknown. */
+  readonly estimateUsd: number | null;
+}
+
+/** The router's port onto the budget. `describe` looks up the catalogue; it must not fail for a cloud provider. */
+export function budgetPermits(
+  budget: Budget,
+  describe: (item: RouterItem, provider: RoutedProvider) => CloudCall,
+): PermitPort {
+  return {
+    demand(waiting, nowMs) {
+      budget.declare(
+        waiting.map((demand) => ({ ...demand, id: demandId(demand), arrivedAtMs: demand.oldestAtMs })),
+        nowMs,
+      );
+    },
+    tryAcquire(item, provider, nowMs) {
+      const { context } = item;
+      const ask: PermitAsk = {
+        ...describe(item, provider),
+        id: demandId(context),
+        project: context.project,
+        role: context.role,
+        class: context.class,
+        arrivedAtMs: context.arrivedAtMs,
+        agent: provider.node,
+      };
+      const decision = budget.acquire(ask, nowMs);
+      return decision.granted ? decision.permit : REFUSALS[decision.reason];
+    },
+    release(permit, nowMs) {
+      if (isPermit(permit)) budget.release(permit.id, nowMs);
+    },
+    nextChangeMs: (nowMs) => budget.nextWakeMs(nowMs),
+  };
+}
+
+/** The permit behind the router's reference; null for anything else. */
+export function permitOf(reference: object | null): Permit | null {
+  return reference !== null && isPermit(reference) ? reference : null;
+}
+
+const REFUSALS: Readonly<Record<RefusalReason, PermitRefusal>> = {
+  cloud_paused: 'cloud_off',
+  key_refused: 'cloud_off',
+  credit_exhausted: 'cloud_off',
+  free_tier_limit: 'cloud_off',
+  model_cooling: 'cooling',
+  provider_cooling: 'cooling',
+  in_flight_budget: 'cooling',
+  spend_cap: 'spend_cap',
+  price_unknown: 'spend_cap',
+  account_cooling: 'cooling',
+  rate_window: 'no_permit',
+  no_permit: 'no_permit',
+  not_its_turn: 'no_permit',
+};
+
+function demandId({ project, role }: Pick<CloudDemand, 'project' | 'role'>): string {
+  return `${ROLES[role].id}|${project}`;
+}
+
+function isPermit(reference: object): reference is Permit {
+  return 'cuts' in reference && 'ask' in reference && 'id' in reference;
+}
