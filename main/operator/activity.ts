@@ -1,0 +1,231 @@
+import type { EventView, HealthView, Output, Range } from '../../preload/contract.ts';
+import type { EventRecord } from '../domain/events.ts';
+import { ROLE_IDS, type RoleId } from '../domain/roles.ts';
+import { TIERS } from '../telemetry/time-series.ts';
+import type { House } from './house.ts';
+
+type Overview = Output<'overview.get'>;
+type Figures = Overview['figures'];
+
+export function eventView({ request, node, provider, role, ...event }: EventRecord): EventView {
+  return {
+    ...event,
+    atMs: Math.round(event.atMs),
+    requestId: request ?? null,
+    nodeId: node ?? null,
+    providerId: provider ?? null,
+    role: role ?? null,
+  };
+}
+
+/** Requests of the last seconds that count as "now". */
+const NOW_MS = 10_000;
+
+export function figures(house: House): Figures {
+  const nowMs = house.clock.wallMs();
+  const ended = house.requests
+    .list()
+    .filter(({ summary }) => summary.arrivedAtMs + summary.totalMs >= nowMs - NOW_MS)
+    .map(({ summary }) => summary);
+  const rate = (count: number) => Math.round((count * 10_000) / NOW_MS) / 10;
+  const snapshot = house.router();
+  const oldest = [...snapshot.roles]
+    .filter(({ oldestMs }) => oldestMs !== null)
+    .sort((a, b) => (b.oldestMs ?? 0) - (a.oldestMs ?? 0))[0];
+  const spent = ROLE_IDS.map((role) => house.cloud.spentUsd(role).dayUsd).filter((usd) => usd !== null);
+  const caps = ROLE_IDS.map((role) => house.roles()[role].spendCaps.dayUsd).filter((usd) => usd !== null);
+  const waiting = oldest
+    ? (['interactive', 'normal', 'batch'] as const).find((each) => oldest.waiting[each] > 0)
+    : undefined;
+  return {
+    requestsPerSecond: rate(ended.length),
+    localPerSecond: rate(ended.filter(({ route }) => route === 'local').length),
+    cloudPerSecond: rate(ended.filter(({ route }) => route === 'cloud').length),
+    oldestWaitMs: oldest?.oldestMs ?? 0,
+    oldestWaitRole: oldest?.role ?? null,
+    oldestWaitClass: waiting ?? null,
+    spentTodayUsd: spent.length === 0 ? null : spent.reduce((sum, usd) => sum + usd, 0),
+    capTodayUsd: caps.length === 0 ? null : caps.reduce((sum, usd) => sum + usd, 0),
+  };
+}
+
+export function lastHour(house: House): Overview['lastHour'] {
+  const { series } = house.series.read('1h', house.clock.wallMs(), (id) => id.startsWith('count.'));
+  const total = (id: string) => (series.get(id) ?? []).reduce<number>((sum, value) => sum + (value ?? 0), 0);
+  const [local, cloud] = [total('count.local'), total('count.cloud')];
+  return {
+    localShare: local + cloud === 0 ? null : local / (local + cloud),
+    overflowed: total('count.overflowed'),
+    refused: total('count.refused'),
+    stoppedByGate: total('count.gate'),
+  };
+}
+
+export function overview(range: Range, role: RoleId, house: House): Overview {
+  const wallMs = house.clock.wallMs();
+  const { atMs, series } = house.series.read(range, wallMs);
+  const pick = (prefix: string) =>
+    [...series].filter(([id]) => id.startsWith(prefix)).map(([id, values]) => ({ id, values: [...values] }));
+  const latency = (['p50', 'p95', 'p99'] as const).map((name) => ({
+    id: `latency.${name}`,
+    values: [...(series.get(`latency.${role}.${name}`) ?? atMs.map(() => null))],
+  }));
+  const counts = series.get(`finished.${role}`) ?? [];
+  const from = atMs[0] ?? wallMs;
+  const stepMs = TIERS.find((tier) => tier.range === range)?.stepMs ?? 1000;
+  return {
+    figures: figures(house),
+    lastHour: lastHour(house),
+    history: {
+      range,
+      stepMs,
+      atMs: [...atMs],
+      queue: ROLE_IDS.map((id) => ({
+        id: `queue.${id}`,
+        values: [...(series.get(`queue.${id}`) ?? atMs.map(() => null))],
+      })),
+      latency,
+      latencyCount: counts.reduce<number>((sum, value) => sum + (value ?? 0), 0),
+      tooMany: pick('429.'),
+      permits: pick('permits.'),
+      marks: house.events
+        .recent()
+        .filter((event) => event.atMs >= from && MARKS[event.code])
+        .map(({ atMs: at, code, sentence }) => ({
+          atMs: Math.round(at),
+          kind: MARKS[code] ?? 'node',
+          sentence: sentence.slice(0, 256),
+        })),
+      cooldowns: [],
+      gaps: gapsOf(atMs, series.get('alive') ?? [], stepMs),
+    },
+  };
+}
+
+/** Events that are drawn as a line across the charts. */
+const MARKS: Readonly<Record<string, 'cut' | 'node' | 'gate' | 'restart'>> = {
+  budget_cut: 'cut',
+  node_closed: 'node',
+  node_silent: 'node',
+  node_bye: 'node',
+  verdict_lost: 'gate',
+  space_founded: 'gate',
+  started: 'restart',
+};
+
+/** Stretches without a sample between two samples: the machine slept or the process did not run. */
+function gapsOf(
+  atMs: readonly number[],
+  alive: readonly (number | null)[],
+  stepMs: number,
+): { fromMs: number; toMs: number }[] {
+  const gaps: { fromMs: number; toMs: number }[] = [];
+  let lastAlive: number | null = null;
+  atMs.forEach((at, index) => {
+    if (alive[index] === null || alive[index] === undefined) return;
+    if (lastAlive !== null && at - lastAlive > stepMs) gaps.push({ fromMs: lastAlive + stepMs, toMs: at });
+    lastAlive = at;
+  });
+  return gaps;
+}
+
+/** What is wrong now and what needs a person; made from the rooms' states, so that an item goes when its cause does. */
+export function healthItems(house: House): readonly HealthView[] {
+  const items: HealthView[] = [];
+  const wallMs = Math.round(house.clock.wallMs());
+  const add = (item: Omit<HealthView, 'sinceMs' | 'target'> & { sinceMs?: number; target?: string | null }) =>
+    items.push({ sinceMs: wallMs, target: null, ...item });
+  const store = house.store.health();
+  if (store.state !== 'ok') {
+    add({
+      id: 'store',
+      code: 'store_degraded',
+      severity: 'error',
+      title: 'The database cannot be written',
+      sentence: store.reason ?? 'Serving goes on from the last good configuration; changes are refused.',
+      needsPerson: true,
+      page: 'settings',
+      action: 'open_settings',
+    });
+  }
+  store.problems.forEach((sentence, at) => {
+    add({
+      id: `store-problem-${at}`,
+      code: 'store_problem',
+      severity: 'warn',
+      title: 'Something about the data folder',
+      sentence,
+      needsPerson: false,
+      page: 'settings',
+      action: 'open_settings',
+    });
+  });
+  for (const node of house.fleet.nodes()) {
+    const { state, problem, id, name, stateSinceMs } = node;
+    if (state === 'ready' || state === 'draining' || state === 'maintenance') continue;
+    // A machine that just went is given a moment: a restart of an agent is no reason to look up.
+    if (state === 'unreachable' && wallMs - stateSinceMs < UNREACHABLE_SHOWS_MS) continue;
+    if (state === 'unknown' && wallMs - stateSinceMs < UNREACHABLE_SHOWS_MS) continue;
+    add({
+      id: `node-${id}`,
+      code: `node_${state}`,
+      severity: state === 'error' || state === 'unreachable' ? 'error' : 'warn',
+      title: `${name} is ${state}`,
+      sentence: problem?.sentence ?? 'One of its engines does not answer.',
+      needsPerson: state === 'error',
+      page: 'fleet',
+      target: id,
+      action: 'open_node',
+      sinceMs: Math.round(stateSinceMs),
+    });
+  }
+  for (const verdict of house.gate.verdicts()) {
+    if (verdict.kind === 'pass' || verdict.kind === 'pass-reduced' || verdict.kind === 'unverified') continue;
+    if (!house.catalogue().byId.has(verdict.provider)) continue;
+    const entry = house.catalogue().byId.get(verdict.provider)?.provider;
+    add({
+      id: `gate-${verdict.provider}-${verdict.space}`,
+      code: `gate_${verdict.kind}`,
+      severity: 'warn',
+      title: `${entry?.model ?? 'An encoder'} on ${entry?.nodeName ?? '?'} gets no texts`,
+      sentence: verdict.sentence,
+      needsPerson: verdict.kind !== 'probe-failed',
+      page: 'gate',
+      target: verdict.provider,
+      action: 'open_verdict',
+      sinceMs: Math.round(verdict.checkedAtMs),
+    });
+  }
+  for (const role of ['embedding', 'code-embedding'] as const) {
+    const space = house.gate.roleSpace(role);
+    if (space.state === 'anchor-lost') {
+      add({
+        id: `space-${role}`,
+        code: 'space_anchor_lost',
+        severity: 'error',
+        title: `The space of ${role} is lost`,
+        sentence: 'Its reference vectors cannot be read. Import the space from an export.',
+        needsPerson: true,
+        page: 'gate',
+        target: space.space.id,
+        action: 'open_gate',
+      });
+    }
+    if (space.state === 'unfounded' && space.candidates.length > 1) {
+      add({
+        id: `space-${role}`,
+        code: 'space_unfounded',
+        severity: 'warn',
+        title: `${role} needs a founder`,
+        sentence: space.reason,
+        needsPerson: true,
+        page: 'roles',
+        target: role,
+        action: 'open_role',
+      });
+    }
+  }
+  return items;
+}
+
+const UNREACHABLE_SHOWS_MS = 15_000;

@@ -1,0 +1,20 @@
+import type { Output } from '../../preload/contract.ts';
+import type { RoleId } from '../domain/roles.ts';
+
+/** What the operations ask of the cloud rooms. */
+export interface CloudDesk {
+  status(): Output<'cloud.status'>;
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  forget(nodeIds: readonly string[] | null): Promise<void>;
+  test(): Promise<Output<'cloud.test'>>;
+  budget(): Output<'budget.get'>;
+  setOverride(override: number | null): Promise<void>;
+  dismissSuggestion(): void;
+  /** Takes ownership of the bytes and zeroes them. */
+  pushKey(key: Buffer, options: { readonly nodeIds?: readonly string[]; readonly remember?: boolean }): Promise<void>;
+  spentUsd(role: RoleId): { readonly dayUsd: number | null; readonly monthUsd: number | null };
+  /** Is the role's cloud model offered; null when the catalogue could not be asked. */
+  offered(model: string): { readonly offered: boolean | null; readonly nearest: readonly string[] };
+  modelsFor(role: RoleId): Output<'roles.models'>['cloud'];
+}

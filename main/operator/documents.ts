@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { type Output, RolePatch, SettingsPatch, type SettingsView } from '../../preload/contract.ts';
+import { SwitchyardError } from '../domain/errors.ts';
+import { ROLE_IDS } from '../domain/roles.ts';
+import { healthItems } from './activity.ts';
+import { verdictViews } from './gate-views.ts';
+import { mergeSettings } from './general-settings.ts';
+import type { House } from './house.ts';
+import { nodeViews } from './node-views.ts';
+import { providerViews } from './provider-views.ts';
+import { patchRole, roleEffect, roleViews } from './role-views.ts';
+
+export function settingsView(house: House): SettingsView {
+  const settings = house.settings();
+  return { ...settings, endpoint: { ...settings.endpoint, tls: false } };
+}
+
+export function appInfo(house: House): Output<'app.info'> {
+  const store = house.store.health();
+  const vault = house.store.vault.report();
+  return {
+    version: house.app.version,
+    shell: house.app.shell,
+    platform: `${process.platform}-${process.arch}`,
+    startedAtMs: Math.round(house.app.startedAtMs),
+    endpoint: house.app.endpoint(),
+    endpointNote: null,
+    dataFolder: house.app.dataFolder,
+    dataBytes: store.databaseBytes,
+    encryption: {
+      source: vault.source === 'keychain' ? 'os-keychain' : vault.source,
+      version: vault.keyVersion,
+      note: vault.weak === null ? null : { code: 'weak_vault', sentence: vault.weak },
+    },
+    store: store.state === 'ok' ? 'ready' : store.state === 'degraded' ? 'read-only' : 'unavailable',
+    update: null,
+  };
+}
+
+const FORMAT = 'switchyard-settings/1';
+const SettingsFile = z.object({
+  format: z.literal(FORMAT),
+  settings: z.unknown(),
+  roles: z.record(z.string(), z.unknown()),
+});
+
+export function exportSettings(house: House): Output<'settings.export'> {
+  const { endpoint, ...settings } = house.settings();
+  const roles = Object.fromEntries(
+    ROLE_IDS.map((role) => {
+      // The width belongs to a space, which has an export of its own.
+      const { dimension: _, ...rest } = house.roles()[role];
+      return [role, rest];
+    }),
+  );
+  // Names and origins are addresses of this network; they stay here.
+  const { names: _names, allowedOrigins: _origins, bind: _bind, ...plain } = endpoint;
+  const content = JSON.stringify({ format: FORMAT, settings: { ...settings, endpoint: plain }, roles }, null, 2);
+  return { fileName: 'switchyard-settings.json', mediaType: 'application/json', content };
+}
+
+/** Takes over what fits; what does not is said, and stays as it was. @throws SwitchyardError invalid_request, store_unavailable. */
+export async function importSettings(content: string, house: House): Promise<Output<'settings.import'>> {
+  let document: unknown;
+  try {
+    document = JSON.parse(content);
+  } catch {
+    throw new SwitchyardError('invalid_request', 'This file is not JSON.');
+  }
+  const file = SettingsFile.safeParse(document);
+  if (!file.success) throw new SwitchyardError('invalid_request', 'This file is not an export of settings.');
+  const changed: string[] = [];
+  const skipped: { code: string; sentence: string }[] = [];
+  const settings = SettingsPatch.safeParse(file.data.settings);
+  if (settings.success) {
+    await house.setSettings(mergeSettings(house.settings(), settings.data));
+    changed.push('settings');
+  } else skipped.push({ code: 'settings', sentence: 'General settings of another version were left alone.' });
+  for (const role of ROLE_IDS) {
+    if (!(role in file.data.roles)) continue;
+    const patch = RolePatch.safeParse(dropNulls(file.data.roles[role]));
+    const error = patch.success ? roleEffect(role, patch.data, house).error : null;
+    if (!patch.success || error) {
+      skipped.push({ code: role, sentence: error?.message ?? `Settings of ${role} do not fit this version.` });
+      continue;
+    }
+    await house.setRole(role, patchRole(house.roles()[role], patch.data));
+    changed.push(role);
+  }
+  return { changed, skipped };
+}
+
+/** A stored null of a member that takes none (the threshold of a role without vectors) means "left out". */
+function dropNulls(document: unknown): unknown {
+  if (typeof document !== 'object' || document === null) return document;
+  return Object.fromEntries(
+    Object.entries(document).filter(([name, value]) => !(name === 'threshold' && value === null)),
+  );
+}
+
+/** A bundle for a bug report: states and figures. No keys, hashes, prompts, addresses, machine names. */
+export function diagnostics(house: House): Output<'diagnostics.get'> {
+  const nodes = nodeViews(house);
+  const alias = new Map(nodes.map(({ id }, at) => [id as string, `node-${at + 1}`]));
+  const nameless = <View extends object>(view: View) =>
+    JSON.parse(
+      JSON.stringify(view, (name, value) => {
+        if (name === 'address' || name === 'nodeName' || name === 'title' || name === 'name') return undefined;
+        if (name === 'fingerprint' || name === 'worstProbe') return undefined;
+        if ((name === 'id' || name === 'nodeId' || name === 'providerId') && typeof value === 'string') {
+          return [...alias].reduce(
+            (text, [id, short]) => text.replaceAll(encodeURIComponent(id), short).replaceAll(id, short),
+            value,
+          );
+        }
+        return value;
+      }),
+    ) as unknown;
+  const { dataFolder: _, endpoint: __, ...app } = appInfo(house);
+  const content = JSON.stringify(
+    {
+      format: 'switchyard-diagnostics/1',
+      madeAt: new Date(house.clock.wallMs()).toISOString(),
+      app,
+      node: process.version,
+      store: house.store.health(),
+      nodes: nodes.map(nameless),
+      providers: providerViews(house).map(nameless),
+      roles: roleViews(house).map(nameless),
+      gate: verdictViews(house).map(nameless),
+      health: healthItems(house).map(({ code, severity, sinceMs }) => ({ code, severity, sinceMs })),
+      router: house.router().roles,
+      budget: nameless(house.cloud.budget()),
+      events: house.events
+        .recent()
+        .slice(-200)
+        .map(({ atMs, severity, source, code }) => ({ atMs, severity, source, code })),
+    },
+    null,
+    2,
+  );
+  return { fileName: 'switchyard-diagnostics.json', mediaType: 'application/json', content };
+}

@@ -1,0 +1,189 @@
+import type { RequestView, TraceStep } from '../../preload/contract.ts';
+import type { RequestTrace } from '../dispatch/trace.ts';
+import { ERRORS } from '../domain/errors.ts';
+import type { ProviderId } from '../domain/ids.ts';
+import type { Explanation } from '../router/explanation.ts';
+import { REASONS, type ReasonCode } from '../router/reasons.ts';
+import type { House } from './house.ts';
+
+interface Named {
+  readonly name: string;
+  readonly kind: 'local' | 'cloud';
+}
+
+/** Names of providers as they are now; one that left is named by its id's own parts. */
+function nameOf(id: ProviderId, house: House): Named {
+  const provider = house.catalogue().byId.get(id)?.provider;
+  if (provider) return { name: `${provider.model} on ${provider.nodeName}`, kind: provider.kind };
+  const [, node = '', engine = '', model = ''] = id.split('~').map(decodeURIComponent);
+  return { name: `${model} on ${node}`, kind: engine === 'openrouter' ? 'cloud' : 'local' };
+}
+
+const isOverflow = ({ spill }: Explanation) => spill !== null;
+
+export function requestView(trace: RequestTrace, house: House): RequestView {
+  const { summary } = trace;
+  const project = house.store.access.projects().find(({ id }) => id === summary.project);
+  return {
+    id: summary.id,
+    atMs: Math.round(summary.arrivedAtMs),
+    project: summary.project,
+    projectName: project?.name ?? summary.project,
+    role: summary.role,
+    model: summary.model ?? trace.requestedModel ?? summary.role,
+    policy: trace.policy,
+    policyFrom: trace.policyFrom,
+    class: summary.class,
+    route: summary.route,
+    providerId: summary.provider,
+    providerName: summary.provider ? nameOf(summary.provider, house).name : null,
+    outcome: summary.outcome === 'success' ? 'ok' : summary.outcome,
+    errorCode: summary.code,
+    overflowed: summary.route === 'cloud' && trace.choices.some(isOverflow),
+    attempts: summary.attempts,
+    queueMs: summary.queueMs,
+    firstByteMs: summary.firstByteMs,
+    totalMs: summary.totalMs,
+    promptTokens: summary.usage?.promptTokens ?? null,
+    completionTokens: summary.usage?.completionTokens ?? null,
+    costUsd: summary.usage?.costUsd ?? null,
+  };
+}
+
+/** The request's story in time order. */
+export function traceSteps(trace: RequestTrace, house: House): readonly TraceStep[] {
+  const { summary } = trace;
+  const since = (atMs: number) => Math.max(0, atMs - summary.arrivedAtMs);
+  const sinceMonotonic = (atMs: number) => since(atMs - trace.clockOffsetMs);
+  const named = (id: ProviderId) => ({ providerId: id, ...nameOf(id, house) });
+  const steps: TraceStep[] = [
+    {
+      step: 'arrived',
+      offsetMs: 0,
+      path: summary.role,
+      bytes: 0,
+      inputs: trace.units > 1 ? trace.units : null,
+      promptTokens: summary.usage?.promptTokens ?? null,
+      maxOutputTokens: null,
+      notes: trace.verdicts.map(({ provider, kind, atMs }) => ({
+        code: kind,
+        sentence: `${nameOf(provider, house).name}: ${kind}, checked ${new Date(atMs).toISOString()}, before it was used.`,
+      })),
+    },
+  ];
+  const [first] = trace.choices;
+  const refused = first?.refused ?? trace.refused;
+  steps.push({
+    step: 'considered',
+    offsetMs: first ? sinceMonotonic(first.atMs) : 0,
+    eligible: (first?.eligible ?? []).map(named),
+    refused: refused.map(({ provider, reason }) => ({
+      ...named(provider),
+      reason: { code: reason, sentence: REASONS[reason as ReasonCode]?.sentence ?? reason },
+    })),
+  });
+  for (const choice of trace.choices) steps.push(...choiceSteps(choice, trace, house, sinceMonotonic));
+  trace.attempts.forEach((attempt, at) => {
+    const result =
+      attempt.outcome === null
+        ? 'running'
+        : attempt.outcome === 'success'
+          ? 'success'
+          : attempt.outcome === 'busy' || attempt.outcome === 'fingerprint'
+            ? 'dropped'
+            : attempt.outcome === 'ignored'
+              ? 'ignored'
+              : 'failed';
+    steps.push({
+      step: 'attempt',
+      offsetMs: since(attempt.startedAtMs),
+      number: at + 1,
+      providerId: attempt.provider,
+      name: nameOf(attempt.provider, house).name,
+      result,
+      reason: attempt.code ? { code: attempt.code, sentence: ERRORS[attempt.code].sentence } : null,
+      lastedMs: attempt.endedAtMs === null ? null : Math.max(0, attempt.endedAtMs - attempt.startedAtMs),
+      range: attempt.range ? { from: attempt.range.start, to: attempt.range.start + attempt.range.count - 1 } : null,
+    });
+  });
+  if (summary.firstByteMs !== null) steps.push({ step: 'first-byte', offsetMs: summary.firstByteMs });
+  steps.push({
+    step: 'ended',
+    offsetMs: summary.totalMs,
+    outcome: summary.outcome === 'success' ? 'ok' : summary.outcome,
+    error: summary.code ? { code: summary.code, sentence: ERRORS[summary.code].sentence } : null,
+    promptTokens: summary.usage?.promptTokens ?? null,
+    completionTokens: summary.usage?.completionTokens ?? null,
+    tokensExact: summary.usage?.exact ?? false,
+    costUsd: summary.usage?.costUsd ?? null,
+    spaceId: trace.space,
+  });
+  return steps.sort((a, b) => a.offsetMs - b.offsetMs);
+}
+
+function choiceSteps(
+  choice: Explanation,
+  trace: RequestTrace,
+  house: House,
+  since: (atMs: number) => number,
+): readonly TraceStep[] {
+  const offsetMs = since(choice.atMs);
+  const steps: TraceStep[] = [];
+  if (choice.wait) {
+    const { waitMs, busy, slots, ahead, serviceMs } = choice.wait;
+    steps.push({
+      step: 'estimated',
+      offsetMs: since(choice.wait.atMs),
+      waitMs,
+      thresholdMs: trace.maxWaitMs,
+      busy,
+      slots,
+      ahead,
+      parts: serviceMs.map(({ provider, slots: at, ms }) => ({
+        providerId: provider,
+        name: nameOf(provider, house).name,
+        slots: at,
+        serviceMs: ms,
+      })),
+      overflows: choice.spill !== null,
+    });
+  }
+  const { candidates } = choice;
+  steps.push({
+    step: 'chosen',
+    offsetMs,
+    providerId: choice.picked,
+    ...nameOf(choice.picked, house),
+    why: why(choice),
+    weights: candidates.provider.map((provider, at) => {
+      const base = candidates.base[at] ?? 1;
+      const speed = candidates.speed[at] ?? 1;
+      const load = 1 / (1 + (2 * (candidates.busy[at] ?? 0)) / Math.max(1, candidates.slots[at] ?? 1));
+      return {
+        providerId: provider,
+        name: nameOf(provider, house).name,
+        total: Math.max(1, Math.round(100 * base * load * speed)),
+        base,
+        load,
+        speed,
+      };
+    }),
+  });
+  return steps;
+}
+
+function why({ affinity, copy, spill, candidates, picked }: Explanation): { code: string; sentence: string } {
+  if (copy) return { code: 'copy', sentence: 'It stood idle and would finish the last chunk sooner.' };
+  if (affinity === picked)
+    return { code: 'affinity', sentence: 'It answered this conversation last and still holds its prefix.' };
+  if (spill) return { code: `spill_${spill}`, sentence: SPILL[spill] };
+  if (candidates.provider.length === 1) return { code: 'only_free', sentence: 'It was the only one with a free slot.' };
+  return { code: 'weight', sentence: 'Its turn by weight among those with a free slot.' };
+}
+
+const SPILL = {
+  no_local: 'No local provider could serve it.',
+  wait_over_threshold: 'The estimated local wait was over the threshold.',
+  waited: 'It had waited as long as the threshold.',
+  local_failed: 'The local attempt failed.',
+} as const;
