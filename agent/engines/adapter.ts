@@ -24,7 +24,6 @@ export interface Identity {
 export interface Inspection {
   readonly version: string | null;
   readonly slots: number;
-  readonly models: readonly ModelReport[];
 }
 
 /** One look at a running engine. */
@@ -43,6 +42,8 @@ export interface Load {
 /** One engine at one address. Requests throw EngineFailure; calls end themselves and never throw. */
 export interface EngineAdapter {
   readonly kind: EngineKind;
+  /** As of the last inspection, with what calls have taught since. */
+  readonly models: readonly ModelReport[];
   /** Reads everything, tries each task once. The only place where an engine is asked to work for nobody. */
   inspect(): Promise<Inspection>;
   /** One request that a busy engine answers too. */

@@ -8,6 +8,17 @@ const KEEP_ALIVE_MARGIN_MS = 1000;
 /** Reads what identifies the process at the other end of a fresh socket; null where nothing can be read. */
 export type ReadProcessMark = (socket: Socket) => Promise<string | null>;
 
+export interface SocketWatch {
+  readonly readMark: ReadProcessMark;
+  /** False: this address may not be talked to (a name that has come to mean another network). */
+  admits(remoteAddress: string): boolean;
+}
+
+/** Fails the request like an address that does not answer. */
+class AddressRefused extends Error {
+  readonly code = 'EHOSTUNREACH';
+}
+
 /** One kept connection to an engine. It may be re-made under the same object; `generation` then counts up. */
 export class Connection {
   readonly client: Client;
@@ -19,8 +30,8 @@ export class Connection {
   #mark: Promise<string | null> = Promise.resolve(null);
   #connected = false;
 
-  constructor(origin: string, read: ReadProcessMark) {
-    this.#read = read;
+  constructor(origin: string, watch: SocketWatch) {
+    this.#read = watch.readMark;
     const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, autoSelectFamily: true });
     this.client = new Client(origin, {
       pipelining: 1,
@@ -32,6 +43,11 @@ export class Connection {
         connect(options, (error, socket) => {
           if (error !== null) {
             callback(error, null);
+            return;
+          }
+          if (!watch.admits(socket.remoteAddress ?? '')) {
+            socket.destroy();
+            callback(new AddressRefused(), null);
             return;
           }
           this.#opened(socket);
@@ -70,23 +86,23 @@ export class Connection {
 /** Connections of one engine: as many as requests run at once; idle ones are used again, the latest first. */
 export class Connections {
   readonly #origin: string;
-  readonly #read: ReadProcessMark;
+  readonly #watch: SocketWatch;
   readonly #idle: Connection[] = [];
   readonly #all = new Set<Connection>();
   /** Idle ones beyond this are closed. */
   readonly #keep: number;
   #closed = false;
 
-  constructor(origin: string, read: ReadProcessMark, keep = 8) {
+  constructor(origin: string, watch: SocketWatch, keep = 8) {
     this.#origin = origin;
-    this.#read = read;
+    this.#watch = watch;
     this.#keep = keep;
   }
 
   take(): Connection {
     const idle = this.#idle.pop();
     if (idle !== undefined) return idle;
-    const connection = new Connection(this.#origin, this.#read);
+    const connection = new Connection(this.#origin, this.#watch);
     this.#all.add(connection);
     return connection;
   }

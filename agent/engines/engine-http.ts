@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../../main/domain/time.ts';
-import { type Connection, Connections, type ReadProcessMark } from './connections.ts';
+import { type Connection, Connections, type SocketWatch } from './connections.ts';
 import { Exchange, type ExchangeRequest, type ExchangeSink } from './exchange.ts';
 import { EngineFailure } from './failure.ts';
 
@@ -40,12 +40,16 @@ export class EngineHttp {
   readonly #headers: Readonly<Record<string, string>>;
 
   /** `headers` go with every request (an engine's own API key). */
-  constructor(origin: string, clock: Clock, readMark: ReadProcessMark, headers: Readonly<Record<string, string>> = {}) {
+  constructor(origin: string, clock: Clock, watch: SocketWatch, headers: Readonly<Record<string, string>> = {}) {
     this.origin = origin;
     this.#clock = clock;
     this.#headers = headers;
-    this.#calls = new Connections(origin, readMark);
-    this.#probes = new Connections(origin, async () => null, 2);
+    this.#calls = new Connections(origin, watch);
+    this.#probes = new Connections(
+      origin,
+      { admits: (address) => watch.admits(address), readMark: async () => null },
+      2,
+    );
   }
 
   /** Takes a connection for a call; give it back with `giveBack` when its exchanges are over. */

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../../main/domain/time.ts';
-import type { CallHead, Trailers, WireFingerprint } from '../wire/calls.ts';
+import type { CallHead, Trailers } from '../wire/calls.ts';
+import type { ModelReport } from '../wire/control.ts';
 import type { IncomingCall } from '../wire/stream.ts';
 import type { EngineAdapter, EngineDefinition, Identity, Inspection, Load, Pulse, ServedCall } from './adapter.ts';
 import { chatTrailers, relayChat } from './chat-relay.ts';
@@ -73,6 +74,10 @@ class LlamacppAdapter implements EngineAdapter {
     return this.#mark;
   }
 
+  get models(): readonly ModelReport[] {
+    return [...this.#models.values()].map((fact) => ({ ...fact.report, ...this.#speed.of(fact.report.model) }));
+  }
+
   async inspect(): Promise<Inspection> {
     const props = Props.safeParse(await this.#json('/props', PULSE_TIMEOUT_MS));
     const models = Models.safeParse(await this.#json('/v1/models', PULSE_TIMEOUT_MS));
@@ -91,11 +96,7 @@ class LlamacppAdapter implements EngineAdapter {
     }
     this.#props = props.data;
     this.#models = facts;
-    return {
-      version: props.data.build_info,
-      slots: Math.max(1, props.data.total_slots),
-      models: [...facts.values()].map((fact) => ({ ...fact.report, ...this.#speed.of(fact.report.model) })),
-    };
+    return { version: props.data.build_info, slots: Math.max(1, props.data.total_slots) };
   }
 
   async pulse(): Promise<Pulse> {
@@ -357,7 +358,7 @@ class LlamacppAdapter implements EngineAdapter {
     return read;
   }
 
-  #fingerprint(model: ModelFacts, processMark: string | null): WireFingerprint {
+  #fingerprint(model: ModelFacts, processMark: string | null): Trailers['fingerprint'] {
     return {
       engine: this.kind,
       version: this.#props?.build_info ?? null,

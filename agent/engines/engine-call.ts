@@ -1,0 +1,63 @@
+import type { CallFailure, CallHead, ResponseHead, Trailers } from '../wire/calls.ts';
+import type { IncomingCall } from '../wire/stream.ts';
+
+/** A call as its engine serves it: aborted by the control plane, or given up by the agent when the engine is lost. */
+export class EngineCall implements IncomingCall {
+  readonly head: CallHead;
+  readonly body: Uint8Array;
+  readonly controller: string;
+  readonly #call: IncomingCall;
+  readonly #controller = new AbortController();
+  readonly #onAbort = () => this.#controller.abort();
+  #wrote = false;
+  #over = false;
+
+  constructor(call: IncomingCall) {
+    this.#call = call;
+    this.head = call.head;
+    this.body = call.body;
+    this.controller = call.controller;
+    if (call.signal.aborted) this.#controller.abort();
+    else call.signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  respond(head: ResponseHead): void {
+    if (!this.#over) this.#call.respond(head);
+  }
+
+  write(chunk: Uint8Array): boolean {
+    if (this.#over) return true;
+    this.#wrote = true;
+    return this.#call.write(chunk);
+  }
+
+  drained(): Promise<void> {
+    return this.#over ? Promise.resolve() : this.#call.drained();
+  }
+
+  end(trailers: Trailers): void {
+    if (this.#close()) this.#call.end(trailers);
+  }
+
+  fail(failure: CallFailure): void {
+    if (this.#close()) this.#call.fail(failure);
+  }
+
+  /** The engine is gone: the call fails at once, and what still runs for it is aborted. */
+  giveUp(failure: CallFailure): void {
+    const wrote = this.#wrote;
+    this.fail(wrote ? { ...failure, code: 'stream_interrupted', afterFirstByte: true } : failure);
+    this.#controller.abort();
+  }
+
+  #close(): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    this.#call.signal.removeEventListener('abort', this.#onAbort);
+    return true;
+  }
+}
