@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { SwitchyardError } from '../domain/errors.ts';
+import { dataFiles, writeWhole } from './files.ts';
+import { Keyring } from './keyring.ts';
+import type { VaultReport } from './ports.ts';
+
+/** The operating system's keychain, on a desktop: Electron's asynchronous `safeStorage` behind a port. */
+export interface Keychain {
+  /** Bytes that only this user of this machine can turn back. */
+  protect(text: string): Promise<Uint8Array>;
+  reveal(bytes: Uint8Array): Promise<string>;
+  /** A sentence when it protects nothing (`basic_text`); null when it does. */
+  readonly weak: string | null;
+}
+
+/** Where the keyring comes from; at most one of `text` and `file`. Without any: a key file in the data folder. */
+export interface KeySourceOptions {
+  /** `SWITCHYARD_KEYRING`. */
+  readonly text?: string | undefined;
+  /** `SWITCHYARD_KEYRING_FILE`. */
+  readonly file?: string | undefined;
+  readonly keychain?: Keychain | undefined;
+}
+
+export interface KeySource {
+  readonly source: VaultReport['source'];
+  readonly weak: string | null;
+  /** Null: the store's thread reads or makes the key file. */
+  readonly keyring: Keyring | null;
+  /** The keyring to rotate to: read again, or with a new key. Null: the thread renews the key file. */
+  renew(): Promise<Keyring | null>;
+}
+
+const KEY_FILE_WARNING =
+  'The vault is sealed with a key file that lies beside the database: who copies the folder has both. Set SWITCHYARD_KEYRING to keep the key elsewhere.';
+
+/** Throws `vault_locked` with a sentence that quotes nothing of the key. */
+export async function findKeySource(folder: string, options: KeySourceOptions): Promise<KeySource> {
+  const { text, file, keychain } = options;
+  if (text !== undefined && file !== undefined) {
+    throw new SwitchyardError('vault_locked', 'SWITCHYARD_KEYRING and SWITCHYARD_KEYRING_FILE are both set. Set one.');
+  }
+  if (text !== undefined) {
+    const keyring = Keyring.parse(text, 'SWITCHYARD_KEYRING');
+    return { source: 'environment', weak: null, keyring, renew: async () => keyring };
+  }
+  if (file !== undefined) {
+    const read = (): Keyring => Keyring.parse(readKeyringFile(file), 'The file in SWITCHYARD_KEYRING_FILE');
+    return { source: 'file', weak: null, keyring: read(), renew: async () => read() };
+  }
+  if (keychain) return keychainSource(folder, keychain);
+  return { source: 'key-file', weak: KEY_FILE_WARNING, keyring: null, renew: async () => null };
+}
+
+function readKeyringFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    throw new SwitchyardError('vault_locked', 'The file in SWITCHYARD_KEYRING_FILE cannot be read.');
+  }
+}
+
+async function keychainSource(folder: string, keychain: Keychain): Promise<KeySource> {
+  const file = dataFiles(folder).keychainFile;
+  let current = existsSync(file)
+    ? Keyring.parse(await reveal(keychain, readFileSync(file)), 'The keyring in the keychain')
+    : await keep(new Keyring([{ version: 1, key: randomBytes(32) }]));
+
+  async function keep(keyring: Keyring): Promise<Keyring> {
+    writeWhole(file, await keychain.protect(keyring.text()));
+    return keyring;
+  }
+
+  return {
+    source: 'keychain',
+    weak: keychain.weak,
+    keyring: current,
+    renew: async () => {
+      current = await keep(current.with({ version: current.newest.version + 1, key: randomBytes(32) }));
+      return current;
+    },
+  };
+}
+
+async function reveal(keychain: Keychain, bytes: Uint8Array): Promise<string> {
+  try {
+    return await keychain.reveal(bytes);
+  } catch {
+    throw new SwitchyardError(
+      'vault_locked',
+      'The keychain of this machine does not open the key of this data folder. Unlock it, or start as the user who made it.',
+    );
+  }
+}
