@@ -1,5 +1,4 @@
 import type { ProviderId, RequestId, SpaceId } from '../domain/ids.ts';
-import type { RoleId } from '../domain/roles.ts';
 import type { VerdictKind } from '../domain/verdict.ts';
 import type { LedgerRange } from './ledger.ts';
 import type { SpaceFacts } from './space.ts';
@@ -46,13 +45,12 @@ export interface VerdictPoint {
 
 /**
  * Where the gate's findings rest. Every method is one transaction; a rejection means that nothing changed. Only `saveSpace`
- * and `setCurrent` are awaited before anything is served: a space whose anchor is not on disk must not answer.
+ * is awaited before anything is served: a space whose anchor is not on disk must not answer.
  */
 export interface GateStore {
   load(): Promise<GateSnapshot>;
   /** Inserts or replaces by id. With `current`, every other space of the role stops being current. */
   saveSpace(space: StoredSpace): Promise<void>;
-  setCurrent(role: RoleId, space: SpaceId | null): Promise<void>;
   /** Replaces the one of (provider, space), and adds a point to its history (kept 90 days). */
   saveVerdict(verdict: Verdict): Promise<void>;
   saveFirst(first: StoredFirst): Promise<void>;

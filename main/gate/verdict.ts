@@ -28,12 +28,12 @@ export interface CheckFinding {
 export interface WorstProbe {
   readonly id: string;
   readonly text: string;
-  readonly cosine: number;
+  readonly cosine: number | null;
   /** The first eight numbers of both vectors, for the eye. */
   readonly anchorHead: readonly number[];
   readonly providerHead: readonly number[];
-  readonly anchorNorm: number;
-  readonly providerNorm: number;
+  readonly anchorNorm: number | null;
+  readonly providerNorm: number | null;
 }
 
 /** The gate's finding on one provider for one space. JSON-serialisable. */
@@ -57,4 +57,6 @@ export interface Verdict {
   readonly checkedAtMs: number;
   /** Wall clock of the last check that passed; null: never. */
   readonly lastGoodAtMs: number | null;
+  /** The process that passed then: rows are in doubt only when it is the one that fails now. */
+  readonly lastGoodFingerprint: Fingerprint | null;
 }
