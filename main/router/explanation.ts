@@ -50,7 +50,7 @@ export interface WaitRecord {
   readonly ahead: number;
   readonly busy: number;
   readonly slots: number;
-  /** Mean service time per local provider considered; null: none measured. */
+  /** Mean service time per local engine considered, under its first provider; null: none measured. */
   readonly serviceMs: readonly { readonly provider: ProviderId; readonly slots: number; readonly ms: number | null }[];
 }
 
@@ -64,6 +64,8 @@ export interface CandidateTable {
   readonly busy: readonly number[];
   readonly slots: readonly number[];
   readonly speed: readonly number[];
+  /** max(1, round(100 x base x load x speed)), load = 1 / (1 + 2 x busy / slots). */
+  readonly weight: readonly number[];
   /** `current` of the smooth weighted round robin before the choice. */
   readonly current: readonly number[];
 }
@@ -71,6 +73,8 @@ export interface CandidateTable {
 /** Striping inputs, one row per candidate. */
 export interface ChunkTable {
   readonly left: number;
+  /** Seconds since anything of the job moved. */
+  readonly idleS: number;
   /** Sum of known rates over the eligible providers, inputs/s. */
   readonly totalRate: number;
   readonly fastestRate: number;
@@ -83,7 +87,6 @@ export interface ChunkTable {
   readonly barred: readonly boolean[];
   /** Inputs of the piece at the front: no chunk crosses its end. */
   readonly piece: number;
-  readonly picked: number;
 }
 
 /** A hedged copy: the owner's expectation against the idle provider's. */

@@ -156,6 +156,8 @@ export interface AttemptRecord {
   readonly copyOf: AttemptId | null;
   readonly startedAtMs: number;
   readonly firstByteAtMs: number | null;
+  /** Its answer was no longer wanted from then on. */
+  readonly abortedAtMs: number | null;
   /** Null while it runs. */
   readonly endedAtMs: number | null;
   readonly outcome: AttemptOutcome['kind'] | null;
