@@ -70,14 +70,15 @@ function encodeRows(answer: EmbedAnswer, format: EncodingFormat, fromRow: number
   const out = Buffer.allocUnsafe(rows * (valueRoom + ROW_ROOM));
   let at = 0;
   for (let row = fromRow; row < toRow; row += 1) {
-    at += out.latin1Write(
+    at += out.write(
       `${row === 0 ? '' : ','}{"object":"embedding","index":${row},"embedding":${format === 'float' ? '[' : '"'}`,
       at,
+      'latin1',
     );
     const from = row * width;
     if (format === 'float') at = writeFloats(out, at, vectors, from, from + width);
-    else at += out.latin1Write(rowBase64(vectors, from, from + width), at);
-    at += out.latin1Write(format === 'float' ? ']}' : '"}', at);
+    else at += out.write(rowBase64(vectors, from, from + width), at, 'latin1');
+    at += out.write(format === 'float' ? ']}' : '"}', at, 'latin1');
   }
   return out.subarray(0, at);
 }

@@ -15,7 +15,8 @@ export interface Reply {
   /** Breaks the connection, so that what arrived cannot be taken for a whole answer. */
   cut(): void;
   readonly gone: boolean;
-  /** One listener each; `onGone` is not called after `end`. */
+  readonly headSent: boolean;
+  /** Not called after `end`; at once when the client has gone already. */
   onGone(listener: () => void): void;
   onDrain(listener: () => void): void;
 }
@@ -31,8 +32,8 @@ export class HttpReply implements Reply {
   #gone = false;
   #ended = false;
   #blocked = false;
-  #onGone: (() => void) | null = null;
-  #onDrain: (() => void) | null = null;
+  readonly #onGone: (() => void)[] = [];
+  readonly #onDrain: (() => void)[] = [];
   status = 0;
   bytes = 0;
 
@@ -43,11 +44,11 @@ export class HttpReply implements Reply {
     this.#slowReaderMs = slowReaderMs;
     response.on('close', () => {
       this.#gone = true;
-      if (!this.#ended) this.#onGone?.();
+      if (!this.#ended) for (const listener of this.#onGone) listener();
     });
     response.on('drain', () => {
       this.#unblock();
-      this.#onDrain?.();
+      for (const listener of this.#onDrain) listener();
     });
     // A connection that breaks while an answer is written is a client that left; 'close' tells.
     response.on('error', () => undefined);
@@ -94,12 +95,12 @@ export class HttpReply implements Reply {
   }
 
   onGone(listener: () => void): void {
-    this.#onGone = listener;
     if (this.#gone) listener();
+    else this.#onGone.push(listener);
   }
 
   onDrain(listener: () => void): void {
-    this.#onDrain = listener;
+    this.#onDrain.push(listener);
   }
 
   /** Node's socket timer counts from the last byte that the kernel took, which is what "takes nothing" means. */

@@ -47,7 +47,7 @@ export function chatRoutes(ports: ChatPorts): Route[] {
         request: ChatRequest,
         response: z.looseObject({}),
       },
-      handle: (call) => handleChat(call, ports),
+      handle: (call: WorkCall) => handleChat(call, ports),
     },
     {
       ...common,
@@ -58,7 +58,7 @@ export function chatRoutes(ports: ChatPorts): Route[] {
         request: CompletionRequest,
         response: z.looseObject({}),
       },
-      handle: (call) => handleCompletion(call, ports),
+      handle: (call: WorkCall) => handleCompletion(call, ports),
     },
   ];
 }

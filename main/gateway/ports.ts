@@ -29,6 +29,8 @@ export interface GatewayPorts {
 
 /** How the endpoint listens; settings of the operator, fixed while it runs. */
 export interface GatewaySettings {
+  /** Of Switchyard, for /openapi.json. */
+  readonly version: string;
   /** 0: any free port, the same on every address. */
   readonly port: number;
   /** Addresses to listen on. Default: 127.0.0.1, and ::1 where it exists. */
@@ -175,6 +177,7 @@ export interface Exchange {
   readonly route: string | null;
   readonly method: string;
   readonly status: number;
+  /** Why the endpoint itself refused it; null when it went on to its operation, whose own record tells the outcome. */
   readonly code: ErrorCode | null;
   /** Id of the API key; null: none was needed or none was known. */
   readonly key: string | null;

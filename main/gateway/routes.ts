@@ -18,6 +18,8 @@ export interface Call {
   readonly reply: Reply;
   /** Monotonic. */
   readonly arrivedAtMs: number;
+  /** Tells a client that waits with its body (`Expect: 100-continue`) to send it; to be called once all else is checked. */
+  readonly continueBody: () => void;
 }
 
 /** A call that does work for a project: its body is one JSON object whose grammar has been checked. */
@@ -47,12 +49,13 @@ interface RouteBase {
 
 /**
  * `work` needs an API key and reads the body first; `key` needs one and has no body; `admin` needs the admin token or a
- * console's session; `private` is open over loopback and else needs the admin token; `public` is open.
+ * console's session; `private` is open over loopback and else needs the admin token; `console` is open, but like `admin` never
+ * over plain HTTP from elsewhere; `public` is open.
  */
 export type Route =
   | (RouteBase & { readonly access: 'work'; readonly handle: (call: WorkCall) => void | Promise<void> })
   | (RouteBase & {
-      readonly access: 'key' | 'admin' | 'private' | 'public';
+      readonly access: 'key' | 'admin' | 'private' | 'console' | 'public';
       readonly handle: (call: Call) => void | Promise<void>;
     });
 

@@ -44,7 +44,7 @@ export function writeFloats(out: Buffer, at: number, values: Float32Array, from:
     const digits = zeros < 7 && value < 1 ? Math.round(value * (SCALES[zeros] ?? 0)) : 0;
     // Nought, one and more, the very small, and what rounds up to a tenth digit: rare in normalised vectors.
     if (digits === 0 || digits >= 1e9) {
-      position += out.latin1Write(shortest(value), position);
+      position += out.write(shortest(value), position, 'latin1');
       continue;
     }
     out[position++] = 0x30;
