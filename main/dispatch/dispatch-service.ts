@@ -18,7 +18,7 @@ import type {
   RunningWork,
 } from '../domain/work.ts';
 import type { Gate } from '../gate/gate-api.ts';
-import type { Router } from '../router/core.ts';
+import type { Router } from '../router/router.ts';
 import type { AttemptId, AttemptOutcome, Decision, EndedResult, ItemTrace, ProviderRefusal } from '../router/types.ts';
 import { ChatJob, type ChatTimeouts } from './chat-job.ts';
 import { EmbedJob } from './embed-job.ts';

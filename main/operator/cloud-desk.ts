@@ -1,4 +1,4 @@
-import type { Output } from '../../preload/contract.ts';
+import type { KeyPush, Output } from '../../preload/contract.ts';
 import type { RoleId } from '../domain/roles.ts';
 
 /** What the operations ask of the cloud rooms. */
@@ -12,7 +12,7 @@ export interface CloudDesk {
   setOverride(override: number | null): Promise<void>;
   dismissSuggestion(): void;
   /** Takes ownership of the bytes and zeroes them. */
-  pushKey(key: Buffer, options: { readonly nodeIds?: readonly string[]; readonly remember?: boolean }): Promise<void>;
+  pushKey(key: Buffer, options: KeyPush): Promise<void>;
   spentUsd(role: RoleId): { readonly dayUsd: number | null; readonly monthUsd: number | null };
   /** Is the role's cloud model offered; null when the catalogue could not be asked. */
   offered(model: string): { readonly offered: boolean | null; readonly nearest: readonly string[] };

@@ -1,0 +1,397 @@
+import probes from '../assets/probes.json' with { type: 'json' };
+import type { Operations } from '../preload/contract.ts';
+import { closedCloud } from './cloud/room.ts';
+import { AgentProbes } from './dispatch/agent-probes.ts';
+import { DispatchService } from './dispatch/dispatch-service.ts';
+import { routedProviders } from './dispatch/fleet-view.ts';
+import { tokenCounter } from './dispatch/token-counter.ts';
+import type { RequestTrace } from './dispatch/trace.ts';
+import { SwitchyardError } from './domain/errors.ts';
+import type { ProviderId } from './domain/ids.ts';
+import { ROLE_IDS, type RoleId, type RoleSettings } from './domain/roles.ts';
+import type { Clock, Random } from './domain/time.ts';
+import { DEFAULT_PROJECT, ensureFirstRun, type FirstSecrets } from './first-run.ts';
+import { buildCatalogue, type Catalogue } from './fleet/catalogue.ts';
+import { pairAgent } from './fleet/dial.ts';
+import { EmbeddedAgent, type StartAgentProcess } from './fleet/embedded-agent.ts';
+import { FleetRegistry } from './fleet/registry.ts';
+import { AgentSession } from './fleet/session.ts';
+import { GateService } from './gate/gate.ts';
+import { parseProbeSet } from './gate/probes.ts';
+import { sha256 } from './gate/service-digest.ts';
+import { MemoryKeyLimits } from './gateway/key-limits.ts';
+import type { ConsoleFile } from './gateway/ports.ts';
+import { Gateway } from './gateway/server.ts';
+import { gateEvents } from './house-events.ts';
+import { levels } from './house-levels.ts';
+import { registerMetrics } from './house-metrics.ts';
+import { modelDirectory } from './model-directory.ts';
+import { healthItems } from './operator/activity.ts';
+import type { CloudDesk } from './operator/cloud-desk.ts';
+import { appInfo } from './operator/documents.ts';
+import { type GeneralSettings, readSettings } from './operator/general-settings.ts';
+import type { DiscoverySource, House } from './operator/house.ts';
+import { callOperation, operatorOf } from './operator/operator.ts';
+import { TopicHub } from './operator/topic-hub.ts';
+import { RouterCore } from './router/core.ts';
+import type { RoutedProvider } from './router/types.ts';
+import { SqliteStore } from './store/client.ts';
+import type { Json } from './store/ports.ts';
+import { EventLog } from './telemetry/event-log.ts';
+import { Metrics } from './telemetry/metrics.ts';
+import { RecentRequests } from './telemetry/recent-requests.ts';
+import { Sampler } from './telemetry/sampler.ts';
+import { TimeSeries } from './telemetry/time-series.ts';
+
+export interface ControlPlaneOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly randomBytes: (count: number) => Uint8Array;
+  readonly version: string;
+  readonly shell: 'desktop' | 'headless';
+  readonly dataFolder: string;
+  readonly storeWorker: URL;
+  /** Overrides the stored setting; 0: any free port. */
+  readonly port: number | null;
+  /** Null: no agent for this machine. */
+  readonly embeddedAgent: StartAgentProcess | null;
+  readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
+  readonly discovery: DiscoverySource;
+}
+
+export interface ControlPlaneStarted {
+  /** `http://127.0.0.1:7411`. */
+  readonly endpoint: string;
+  readonly secrets: FirstSecrets;
+}
+
+interface Running {
+  readonly operations: Operations;
+  readonly hub: TopicHub;
+  readonly cloud: CloudDesk;
+  readonly fleet: FleetRegistry;
+  readonly gateway: Gateway;
+}
+
+/** How long running work may end at a stop. */
+const DRAIN_MS = 10_000;
+
+/** The composition root: every service is constructed and wired here, and nowhere else. */
+export class ControlPlane {
+  readonly #options: ControlPlaneOptions;
+  readonly #events: EventLog;
+  readonly #series = new TimeSeries();
+  readonly #requests = new RecentRequests<RequestTrace>();
+  readonly #metrics = new Metrics();
+  readonly #stops: (() => Promise<void> | void)[] = [];
+  #running: Running | null = null;
+
+  constructor(options: ControlPlaneOptions) {
+    this.#options = options;
+    this.#events = new EventLog(options.clock, options.random);
+  }
+
+  /**
+   * Opens the store, starts the rooms from the inside out and the endpoint last: what answers is whole.
+   *
+   * @throws SwitchyardError as `Store.start`; address_in_use when the port is taken.
+   */
+  async start(): Promise<ControlPlaneStarted> {
+    const { clock, random, randomBytes, dataFolder, storeWorker } = this.#options;
+    const events = this.#events;
+    const store = new SqliteStore({ dataFolder, workerUrl: storeWorker, clock });
+    await store.start();
+    this.#stops.push(() => store.stop());
+    const { controller, secrets } = await ensureFirstRun(store, randomBytes, clock.wallMs());
+    this.#stops.push(events.subscribe((event) => store.events.record(event)));
+
+    let settings: GeneralSettings = readSettings(store.settings.get('general')?.value ?? null);
+    const roles = () =>
+      Object.fromEntries(ROLE_IDS.map((id) => [id, store.roles.get(id).value])) as Record<RoleId, RoleSettings>;
+
+    const fleet = new FleetRegistry({
+      controller,
+      clock,
+      random,
+      events,
+      store: store.nodes,
+      pair: pairAgent,
+      makeLink: (link) => new AgentSession(link),
+    });
+    const probePort = new AgentProbes((node) => fleet.opener(node));
+    const gate = new GateService({
+      clock,
+      random,
+      store: store.gate,
+      port: probePort,
+      probeSet: parseProbeSet(probes),
+      digest: sha256,
+    });
+    const cloud = closedCloud();
+    const router = new RouterCore({ permits: cloud.permits });
+
+    let catalogue: Catalogue = buildCatalogue({
+      nodes: [],
+      roles: roles(),
+      spaceWidth: () => null,
+      baseWeight: () => 1,
+    });
+    let routed: readonly RoutedProvider[] = [];
+    const unreachableSince = new Map<ProviderId, number>();
+
+    const dispatch = new DispatchService({
+      router,
+      clock,
+      gate,
+      opener: (node) => fleet.opener(node),
+      countTokens: tokenCounter({ probes: probePort, gate, encoders: () => catalogue.entries }),
+      timeouts: settings.timeouts,
+      observers: [
+        this.#metrics,
+        { finished: (summary) => sampler.finished(summary) },
+        {
+          finished: (summary) =>
+            store.usage.record({
+              key: null,
+              project: summary.project,
+              role: summary.role,
+              model: summary.model,
+              route: summary.route,
+              atMs: summary.arrivedAtMs,
+              success: summary.outcome === 'success',
+              promptTokens: summary.usage?.promptTokens ?? 0,
+              completionTokens: summary.usage?.completionTokens ?? 0,
+              exact: summary.usage?.exact ?? false,
+              costUsd: summary.usage?.costUsd ?? null,
+            }),
+        },
+      ],
+      onTrace: (trace) => {
+        this.#requests.add(trace);
+        store.traces.record({ summary: trace.summary, detail: trace as unknown as Json });
+      },
+    });
+
+    const routeAgain = () => {
+      const nowMs = clock.nowMs();
+      routed = routedProviders({
+        providers: catalogue.providers,
+        gate,
+        cloud: cloud.standing,
+        clockOffsetMs: nowMs - clock.wallMs(),
+        unreachableSince,
+        nowMs,
+      });
+      router.setProviders(routed, nowMs);
+      dispatch.kick();
+    };
+    const refresh = () => {
+      catalogue = buildCatalogue({
+        nodes: fleet
+          .nodes()
+          .map(({ id, name, state, pulls, heartbeat }) => ({
+            id,
+            name,
+            state,
+            pulls,
+            engines: heartbeat?.engines ?? [],
+          })),
+        roles: roles(),
+        spaceWidth: (role) => {
+          const space = gate.roleSpace(role);
+          return space.state === 'founded' || space.state === 'anchor-lost' ? space.space.width : null;
+        },
+        baseWeight: (provider) => store.nodes.baseWeight(provider),
+      });
+      gate.onProviders(catalogue.entries);
+      routeAgain();
+    };
+    const applyRoles = () => {
+      const current = roles();
+      for (const id of ROLE_IDS) router.setRole(id, current[id], clock.nowMs());
+      gate.onRoles(current);
+      refresh();
+    };
+
+    const sampler = new Sampler({
+      clock,
+      series: this.#series,
+      levels: () => levels(house),
+      onClosed: (steps) => {
+        for (const step of steps) store.series.record(step);
+      },
+      onGap: (gapMs) => {
+        events.record({
+          severity: 'warn',
+          source: 'app',
+          code: 'clock_gap',
+          sentence: `The machine slept or its clock jumped by ${Math.round(gapMs / 1000)} s; machines are asked anew.`,
+        });
+        dispatch.noteGap();
+        fleet.forgetLiveness();
+      },
+    });
+
+    let endpoint: string | null = null;
+    const house: House = {
+      clock,
+      randomBytes,
+      store,
+      fleet,
+      gate,
+      dispatcher: dispatch,
+      events,
+      series: this.#series,
+      requests: this.#requests,
+      cloud: cloud.desk,
+      catalogue: () => catalogue,
+      routed: () => routed,
+      router: () => router.snapshot(clock.nowMs()),
+      roles,
+      settings: () => settings,
+      setRole: async (role, changed) => {
+        await store.roles.put(role, changed);
+        applyRoles();
+      },
+      setSettings: async (changed) => {
+        await store.settings.put('general', changed as unknown as Json);
+        settings = changed;
+      },
+      refresh,
+      discovery: this.#options.discovery,
+      app: {
+        version: this.#options.version,
+        shell: this.#options.shell,
+        startedAtMs: clock.wallMs(),
+        dataFolder,
+        endpoint: () => endpoint,
+      },
+      ownProject: DEFAULT_PROJECT,
+    };
+    const operations = operatorOf(house);
+    const hub = new TopicHub(house, () => appInfo(house));
+
+    await gate.start();
+    this.#stops.push(() => gate.stop());
+    this.#stops.push(gate.subscribe(gateEvents(events)));
+    this.#stops.push(gate.subscribe(refresh));
+    applyRoles();
+    this.#stops.push(fleet.subscribe(() => refresh()));
+    fleet.start();
+    this.#stops.push(() => fleet.stop());
+    const { embeddedAgent } = this.#options;
+    if (embeddedAgent) {
+      const embedded = new EmbeddedAgent({
+        controller,
+        clock,
+        randomBytes,
+        events,
+        start: embeddedAgent,
+        onUp: (id, target) => fleet.attachEmbedded(id, target),
+        onDown: () => fleet.detachEmbedded(),
+      });
+      embedded.start();
+      this.#stops.push(() => embedded.stop());
+    }
+    for (const range of ['5m', '1h', '24h'] as const) {
+      store.series.load(range, clock.wallMs() - 86_400_000).then(
+        (steps) => {
+          for (const step of steps) this.#series.restore(step);
+        },
+        () => {}, // the charts begin empty; the store's own health says why
+      );
+    }
+    sampler.start();
+    this.#stops.push(() => sampler.stop());
+    hub.start();
+    this.#stops.push(() => hub.stop());
+    registerMetrics(this.#metrics, house);
+    this.#metrics.collectProcess();
+
+    const gateway = new Gateway(
+      {
+        clock,
+        randomBytes,
+        dispatcher: dispatch,
+        keys: store.access,
+        limits: new MemoryKeyLimits(clock),
+        catalogue: modelDirectory({ catalogue: () => catalogue, roles, gate }),
+        operations: {
+          call: (name, input) => callOperation(operations, name, input),
+          pushCloudKey: async (key, push) => {
+            await cloud.desk.pushKey(key, push);
+            return cloud.desk.status();
+          },
+        },
+        topics: hub,
+        idempotency: store.idempotency,
+        health: {
+          ready: () => store.health().state !== 'stopped',
+          items: () => healthItems(house).map(({ code, severity, title }) => ({ code, severity, sentence: title })),
+        },
+        metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.exposition() }),
+        events,
+        exchanges: { finished: () => {} },
+      },
+      {
+        version: this.#options.version,
+        port: this.#options.port ?? settings.endpoint.port,
+        addresses: settings.endpoint.bind === '127.0.0.1' ? ['127.0.0.1', '::1'] : [settings.endpoint.bind],
+        hostNames: settings.endpoint.names,
+        origins: settings.endpoint.allowedOrigins,
+        tls: null,
+        trustProxy: settings.endpoint.trustProxy,
+        openProject: settings.endpoint.openLoopback ? DEFAULT_PROJECT : null,
+        adminTokenSha256: store.access.adminTokenSha256() ?? '',
+        consoleFiles: this.#options.consoleFiles,
+      },
+    );
+    const { port } = await gateway.start();
+    endpoint = `http://127.0.0.1:${port}`;
+    this.#stops.push(() => gateway.stop());
+    this.#stops.push(() => dispatch.stop(DRAIN_MS));
+    events.record({ severity: 'info', source: 'app', code: 'started', sentence: `Serving at ${endpoint}.` });
+    this.#running = { operations, hub, cloud: cloud.desk, fleet, gateway };
+    return { endpoint, secrets };
+  }
+
+  /** Ends what runs (at most 10 s), then the rooms from the outside in. Idempotent. */
+  async stop(): Promise<void> {
+    await this.#running?.gateway.drain(DRAIN_MS);
+    this.#running = null;
+    for (const stop of this.#stops.splice(0).reverse()) await stop();
+  }
+
+  /** An address that opens the console in a browser: good for one use within 10 min. */
+  consoleUrl(): string {
+    return this.#need().gateway.consoleUrl();
+  }
+
+  /** The one door of every console. @throws SwitchyardError as the operation. */
+  call(name: string, input: unknown): Promise<unknown> {
+    return callOperation(this.#need().operations, name, input);
+  }
+
+  /** Takes ownership of the bytes and zeroes them. */
+  pushCloudKey(key: Buffer, options: Parameters<CloudDesk['pushKey']>[1]): Promise<void> {
+    return this.#need().cloud.pushKey(key, options);
+  }
+
+  get topics(): TopicHub {
+    return this.#need().hub;
+  }
+
+  get events(): EventLog {
+    return this.#events;
+  }
+
+  /** The machine is about to sleep, or woke up. */
+  onPower(change: 'suspend' | 'resume'): void {
+    if (change === 'resume') this.#running?.fleet.forgetLiveness();
+  }
+
+  #need(): Running {
+    if (!this.#running) throw new SwitchyardError('not_ready');
+    return this.#running;
+  }
+}

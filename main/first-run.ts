@@ -1,0 +1,60 @@
+import type { ProjectId } from './domain/ids.ts';
+import { newSecret } from './operator/keys.ts';
+import type { Store } from './store/ports.ts';
+
+export const DEFAULT_PROJECT = 'default' as ProjectId;
+
+/** Secrets that exist as text once, for the one line of the first start; null on every later start. */
+export interface FirstSecrets {
+  readonly adminToken: string | null;
+  readonly apiKey: string | null;
+}
+
+export interface ControlPlaneIdentity {
+  /** What agents know this control plane by; made once. */
+  readonly controller: string;
+  readonly secrets: FirstSecrets;
+}
+
+/** Makes what a fresh data folder lacks: an id, a project with one API key, an admin token. Of secrets only hashes rest. */
+export async function ensureFirstRun(
+  store: Store,
+  randomBytes: (count: number) => Uint8Array,
+  wallMs: number,
+): Promise<ControlPlaneIdentity> {
+  const { access, settings } = store;
+  const stored = settings.get('controller')?.value;
+  let controller = typeof stored === 'string' ? stored : null;
+  if (controller === null) {
+    controller = Buffer.from(randomBytes(16)).toString('base64url');
+    await settings.put('controller', controller);
+  }
+  let adminToken: string | null = null;
+  if (access.adminTokenSha256() === null) {
+    const made = newSecret(randomBytes, 'sya');
+    await access.setAdminTokenSha256(made.sha256);
+    adminToken = made.secret;
+  }
+  let apiKey: string | null = null;
+  if (!access.projects().some(({ id }) => id === DEFAULT_PROJECT)) {
+    await access.addProject({ id: DEFAULT_PROJECT, name: 'default', createdAtMs: wallMs });
+    const made = newSecret(randomBytes, 'sy');
+    await access.addApiKey(
+      {
+        id: `key-${Buffer.from(randomBytes(6)).toString('hex')}`,
+        name: 'first key',
+        project: DEFAULT_PROJECT,
+        hint: made.secret.slice(-4),
+        allowWiden: false,
+        anyProject: false,
+        classCap: 'interactive',
+        roles: null,
+        limits: { requestsPerMinute: null, tokensPerMinute: null, usdPerDay: null },
+        createdAtMs: wallMs,
+      },
+      made.sha256,
+    );
+    apiKey = made.secret;
+  }
+  return { controller, secrets: { adminToken, apiKey } };
+}

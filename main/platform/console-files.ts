@@ -1,0 +1,33 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ConsoleFile } from '../gateway/ports.ts';
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2',
+  '.json': 'application/json',
+};
+
+/** The built console as a fixed map, read once: no request ever becomes a path. Empty where it was not built. */
+export async function readConsoleFiles(folder: URL): Promise<ReadonlyMap<string, ConsoleFile>> {
+  const root = fileURLToPath(folder);
+  const files = new Map<string, ConsoleFile>();
+  let entries: readonly { readonly parentPath: string; readonly name: string; isFile(): boolean }[];
+  try {
+    entries = await readdir(root, { recursive: true, withFileTypes: true });
+  } catch {
+    return files;
+  }
+  for (const entry of entries) {
+    const contentType = TYPES[path.extname(entry.name)];
+    if (!entry.isFile() || !contentType) continue;
+    const file = path.join(entry.parentPath, entry.name);
+    files.set(path.relative(root, file).split(path.sep).join('/'), { contentType, body: await readFile(file) });
+  }
+  return files;
+}
