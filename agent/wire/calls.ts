@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CloudCall, CloudFailure } from './cloud.ts';
 
 /**
  * Heads, response heads and trailers of the data socket's calls. A call is one stream: the controller opens it with a head
@@ -26,6 +27,8 @@ export const CallHead = z.discriminatedUnion('op', [
     path: z.enum(['/v1/chat/completions', '/v1/completions']),
     firstByteMs: count,
     betweenTokensMs: count,
+    /** Set on every call for OpenRouter, and on no other. */
+    cloud: CloudCall.optional(),
   }),
   z.object({
     op: z.literal('embed'),
@@ -40,8 +43,16 @@ export const CallHead = z.discriminatedUnion('op', [
     /** The call is refused with `fingerprint-changed` before a text reaches an engine whose process mark is another. */
     processMark: text.nullable(),
     timeoutMs: count,
+    cloud: CloudCall.optional(),
   }),
-  z.object({ op: z.literal('rerank'), engine: text, model: text, count, timeoutMs: count }),
+  z.object({
+    op: z.literal('rerank'),
+    engine: text,
+    model: text,
+    count,
+    timeoutMs: count,
+    cloud: CloudCall.optional(),
+  }),
   z.object({ op: z.literal('tokenize'), engine: text, model: text, count, timeoutMs: count }),
 ]);
 export type CallHead = z.infer<typeof CallHead>;
@@ -118,5 +129,7 @@ export const CallFailure = z.object({
   limitTokens: count.nullable(),
   /** True once a byte of the answer may have left: no other provider may be tried. */
   afterFirstByte: z.boolean(),
+  /** Calls for OpenRouter. */
+  cloud: CloudFailure.optional(),
 });
 export type CallFailure = z.infer<typeof CallFailure>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CloudAck, CloudAnswer, CloudAsk, CloudEnded, CloudStatus } from './cloud.ts';
 
 /**
  * JSON messages of the control socket after the handshake, one schema each. Unknown members are dropped (a newer peer may
@@ -129,7 +130,17 @@ export const Revoked = z.object({ t: z.literal('revoked') });
 /** Controller to agent: forget this control plane (its node key included). The agent answers `revoked` and closes. */
 export const Forget = z.object({ t: z.literal('forget') });
 
-export const FromAgent = z.discriminatedUnion('t', [Welcome, Heartbeat, AgentEvent, Bye, Revoked]);
+export const FromAgent = z.discriminatedUnion('t', [
+  Welcome,
+  Heartbeat,
+  AgentEvent,
+  Bye,
+  Revoked,
+  CloudStatus,
+  CloudAck,
+  CloudEnded,
+  CloudAnswer,
+]);
 export type FromAgent = z.infer<typeof FromAgent>;
-export const FromController = z.discriminatedUnion('t', [Detect, Bye, Forget]);
+export const FromController = z.discriminatedUnion('t', [Detect, Bye, Forget, CloudAsk]);
 export type FromController = z.infer<typeof FromController>;
