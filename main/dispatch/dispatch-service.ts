@@ -91,11 +91,11 @@ export class DispatchService implements Dispatcher, JobHost {
 
   chat(work: ChatWork, sink: ChatSink): RunningWork {
     const { timeouts, clock } = this.#options;
-    return this.#submit(new ChatJob(work, sink, this, timeouts, clock.nowMs), (error) => sink.onFailure(error));
+    return this.#submit(new ChatJob(work, sink, this, timeouts, () => clock.nowMs()), (error) => sink.onFailure(error));
   }
 
   rerank(work: RerankWork, sink: AnswerSink<RerankAnswer>): RunningWork {
-    const job = new RerankJob(work, sink, this, this.#options.clock.nowMs);
+    const job = new RerankJob(work, sink, this, () => this.#options.clock.nowMs());
     return this.#submit(job, (error) => sink.onFailure(error));
   }
 
@@ -106,7 +106,7 @@ export class DispatchService implements Dispatcher, JobHost {
     let running: RunningWork = NOTHING;
     const begin = (prepared: Awaited<ReturnType<typeof prepareEmbed>>) => {
       if (leave.signal.aborted) return;
-      const job = new EmbedJob(prepared, sink, this, gate, clock.nowMs);
+      const job = new EmbedJob(prepared, sink, this, gate, () => clock.nowMs());
       running = this.#submit(job, (error) => sink.onFailure(error));
     };
     const refuse = (error: unknown) => {
