@@ -12,8 +12,8 @@ import { ROLE_IDS, type RoleId, type RoleSettings } from './domain/roles.ts';
 import type { Clock, Random } from './domain/time.ts';
 import { DEFAULT_PROJECT, ensureFirstRun, type FirstSecrets } from './first-run.ts';
 import { buildCatalogue, type Catalogue } from './fleet/catalogue.ts';
-import { pairAgent } from './fleet/dial.ts';
 import { EmbeddedAgent, type StartAgentProcess } from './fleet/embedded-agent.ts';
+import { pairAgent } from './fleet/pair.ts';
 import { FleetRegistry } from './fleet/registry.ts';
 import { AgentSession } from './fleet/session.ts';
 import { GateService } from './gate/gate.ts';
@@ -187,15 +187,13 @@ export class ControlPlane {
     };
     const refresh = () => {
       catalogue = buildCatalogue({
-        nodes: fleet
-          .nodes()
-          .map(({ id, name, state, pulls, heartbeat }) => ({
-            id,
-            name,
-            state,
-            pulls,
-            engines: heartbeat?.engines ?? [],
-          })),
+        nodes: fleet.nodes().map(({ id, name, state, pulls, heartbeat }) => ({
+          id,
+          name,
+          state,
+          pulls,
+          engines: heartbeat?.engines ?? [],
+        })),
         roles: roles(),
         spaceWidth: (role) => {
           const space = gate.roleSpace(role);
