@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../../main/domain/time.ts';
 import type { CallFailure, Trailers, Usage } from '../wire/calls.ts';
 import type { IncomingCall } from '../wire/stream.ts';
+import { ChatAssembler } from './assemble-chat.ts';
 import type { EngineHttp, RunningExchange } from './engine-http.ts';
 import type { ExchangeSink } from './exchange.ts';
 import { EngineFailure } from './failure.ts';
@@ -14,6 +15,7 @@ const MAX_ERROR_BYTES = 64 * 1024;
 export interface ChatExchange {
   readonly path: string;
   readonly body: Uint8Array;
+  /** False: the caller wants one JSON answer. If the engine streams all the same, its events are put together. */
   readonly stream: boolean;
   /** Let the usage chunk through: the client asked for it. */
   readonly keepUsage: boolean;
@@ -58,6 +60,7 @@ class Relay implements ExchangeSink {
   readonly #onAbort = () => this.#aborted();
   #running: RunningExchange | null = null;
   #scanner: SseScanner | null = null;
+  #assembler: ChatAssembler | null = null;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #startedMs = 0;
@@ -101,7 +104,10 @@ class Relay implements ExchangeSink {
     this.#status = status;
     this.#headers = headers;
     const type = headers['content-type'] ?? '';
-    if (status < 300 && type.startsWith('text/event-stream')) this.#scanner = new SseScanner(this.#exchange.keepUsage);
+    if (status >= 300 || !type.startsWith('text/event-stream')) return;
+    const assembler = this.#exchange.stream ? null : new ChatAssembler();
+    this.#assembler = assembler;
+    this.#scanner = new SseScanner(this.#exchange.keepUsage, assembler && ((event) => assembler.add(event)));
   }
 
   onData(chunk: Buffer): boolean {
@@ -114,7 +120,7 @@ class Relay implements ExchangeSink {
       return true;
     }
     const step = this.#scanner.push(chunk);
-    const flows = this.#pass(step.bytes);
+    const flows = this.#assembler !== null || this.#pass(step.bytes);
     if (step.kind === 'error') {
       this.#break(this.#streamError(step.malformed));
       return true;
@@ -149,10 +155,11 @@ class Relay implements ExchangeSink {
     }
     const rest = this.#scanner.flush();
     if (rest.kind === 'error') throw this.#streamError(rest.malformed);
-    this.#pass(rest.bytes);
+    if (this.#assembler === null) this.#pass(rest.bytes);
     // `[DONE]` alone proves nothing, and its absence nothing either: only a finish reason ends an answer.
     if (!this.#scanner.finished) throw this.#interrupted();
     const { usage, dataEvents } = this.#scanner;
+    if (this.#assembler !== null) this.#passWhole(this.#assembler);
     this.#succeed(usage, dataEvents);
   }
 
@@ -170,6 +177,13 @@ class Relay implements ExchangeSink {
     this.#firstMs = this.#clock.nowMs();
     for (const chunk of this.#buffered) this.#pass(chunk);
     this.#succeed(readUsage(answer), 0);
+  }
+
+  #passWhole(assembler: ChatAssembler): void {
+    const answer = assembler.answer();
+    if (answer === null) throw new EngineFailure('engine_invalid_response');
+    this.#headers = { 'content-type': 'application/json; charset=utf-8' };
+    this.#pass(Buffer.from(JSON.stringify(answer)));
   }
 
   #succeed(counted: StreamUsage | null, events: number): void {

@@ -26,8 +26,14 @@ export interface ExchangeSink {
   onFailure(failure: EngineFailure): void;
 }
 
-/** The socket that was agreed on is gone; nothing was sent. The caller looks at the new one and decides. */
-export class SocketReplaced extends Error {}
+const NO_ANSWER = 'The engine closed the connection without an answer.';
+
+/** The socket that was agreed on is gone; nothing was sent on the new one. The caller looks at it and decides. */
+export class SocketReplaced extends EngineFailure {
+  constructor() {
+    super('engine_error', {}, NO_ANSWER);
+  }
+}
 
 /** One request on one connection. The constructor does nothing; `send` begins. */
 export class Exchange implements Dispatcher.DispatchHandler {
@@ -131,7 +137,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       });
       return;
     }
-    this.#fail(error instanceof SocketReplaced ? new EngineFailure('fingerprint_changed') : this.#classify(error));
+    this.#fail(error instanceof SocketReplaced ? error : this.#classify(error));
   }
 
   #classify(error: Error): EngineFailure {
@@ -146,7 +152,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       case 'UND_ERR_CONNECT_TIMEOUT':
         return new EngineFailure('engine_unreachable');
       default:
-        return new EngineFailure('engine_error', {}, 'The engine closed the connection without an answer.');
+        return new EngineFailure('engine_error', {}, NO_ANSWER);
     }
   }
 

@@ -39,8 +39,9 @@ export class ModelFacts {
  */
 export async function inspectModel(http: EngineHttp, props: Props, model: Model): Promise<ModelFacts> {
   const contextTokens = props.default_generation_settings.n_ctx;
-  const width = await tryEmbedding(http, model.id);
   const ranks = await tryRerank(http, model.id);
+  // A reranker answers embedding requests too, with what its scoring head makes of them.
+  const width = ranks ? null : await tryEmbedding(http, model.id);
   const dedicated = width !== null || ranks;
   const chats = !dedicated && (await tryChat(http, model.id));
   const tasks: ModelReport['tasks'] = [];
@@ -73,7 +74,7 @@ async function post(http: EngineHttp, path: string, body: object): Promise<{ sta
   return { status: answer.status, json: parse(answer) };
 }
 
-/** @returns the width of the model's vectors, null when it does not embed. A reranker answers here too, with zeros. */
+/** @returns the width of the model's vectors, null when it does not embed. */
 async function tryEmbedding(http: EngineHttp, model: string): Promise<number | null> {
   const { status, json } = await post(http, '/v1/embeddings', { model, input: ['a'], encoding_format: 'base64' });
   if (status !== 200) return null;

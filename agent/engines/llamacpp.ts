@@ -7,13 +7,14 @@ import type { EngineAdapter, EngineDefinition, Identity, Inspection, Load, Pulse
 import { chatTrailers, relayChat } from './chat-relay.ts';
 import type { Connection } from './connections.ts';
 import type { EngineHttp, HttpAnswer } from './engine-http.ts';
+import { SocketReplaced } from './exchange.ts';
 import { EngineFailure, failureOf } from './failure.ts';
 import type { Evidence } from './identify.ts';
 import { errorType, gauge, identityOf, Models, Props, refusalOf, SlotList } from './llamacpp-facts.ts';
 import { inspectModel, type ModelFacts } from './llamacpp-models.ts';
 import { readScores } from './scores.ts';
 import type { SpeedSignals } from './speed.ts';
-import { splice } from './splice.ts';
+import { type Edit, splice } from './splice.ts';
 import { isRecord } from './sse.ts';
 import { readTexts, sendVectors } from './texts.ts';
 import { readVectors } from './vectors.ts';
@@ -25,6 +26,10 @@ const TOKENIZE_TIMEOUT_MS = 10_000;
 /** Texts counted at once: `/tokenize` takes one each. */
 const TOKENIZE_AT_ONCE = 4;
 const SMALL_BYTES = 4 * 1024 * 1024;
+const AS_STREAM: readonly Edit[] = [
+  { key: 'stream', how: 'set', json: 'true' },
+  { key: 'stream_options', how: 'set', json: '{"include_usage":true}' },
+];
 /** 256 vectors 8,192 wide as base64, with room. */
 const VECTORS_BYTES = 64 * 1024 * 1024;
 
@@ -131,6 +136,7 @@ class LlamacppAdapter implements EngineAdapter {
     const { head } = call;
     const model = this.#models.get(head.model);
     if (model === undefined) throw new EngineFailure('model_missing');
+    if (head.op !== 'tokenize' && !model.report.tasks.includes(head.op)) throw new EngineFailure('unsupported_task');
     switch (head.op) {
       case 'chat':
         return this.#chat(call, head, model);
@@ -145,10 +151,12 @@ class LlamacppAdapter implements EngineAdapter {
 
   async #chat(call: IncomingCall, head: CallHead & { op: 'chat' }, model: ModelFacts): Promise<Trailers> {
     const { stream, wantsUsage, path, firstByteMs, betweenTokensMs } = head;
-    // No stream_options are added: the last chunk's timings tell the tokens, and the stream stays as it was ordered.
+    // A stream is ordered as the client ordered it: no stream_options are added, because the last chunk's timings tell the
+    // tokens. A whole answer is ordered as a stream, which is what the engine stops when the connection closes.
     const body = splice(call.body, [
       { key: 'model', how: 'set', json: JSON.stringify(head.model) },
       { key: 'switchyard', how: 'remove' },
+      ...(stream ? [] : AS_STREAM),
     ]);
     if (body === null) throw new EngineFailure('engine_refused');
     const exchange = { path, body, stream, keepUsage: wantsUsage, firstByteMs, betweenMs: betweenTokensMs };
@@ -214,8 +222,7 @@ class LlamacppAdapter implements EngineAdapter {
         return { answer, mark: after.mark };
       } catch (error) {
         // The kept socket was closed before a text went out; the new one is looked at first, once.
-        const replaced = error instanceof EngineFailure && error.failure.code === 'fingerprint_changed';
-        if (!replaced || attempt > 1 || connection.generation === before.generation) throw error;
+        if (!(error instanceof SocketReplaced) || attempt > 1) throw error;
       }
     }
   }

@@ -24,15 +24,17 @@ export type SseStep =
 
 export class SseScanner {
   readonly #keepUsage: boolean;
+  readonly #collect: ((event: unknown) => void) | null;
   #pending: Buffer | null = null;
   #usage: StreamUsage | null = null;
   #finished = false;
   #done = false;
   #dataEvents = 0;
 
-  /** `keepUsage`: the client asked for the usage chunk itself. */
-  constructor(keepUsage: boolean) {
+  /** `keepUsage`: the client asked for the usage chunk itself. `collect` gets every event, parsed (for assembling). */
+  constructor(keepUsage: boolean, collect: ((event: unknown) => void) | null = null) {
     this.#keepUsage = keepUsage;
+    this.#collect = collect;
   }
 
   /** As the engine counted; null when it did not. */
@@ -102,7 +104,7 @@ export class SseScanner {
       return this.#finished ? 'pass' : 'drop'; // a success marker without success is not handed on
     }
     this.#dataEvents++;
-    if (!isTelling(data)) return 'pass';
+    if (this.#collect === null && !isTelling(data)) return 'pass';
     return this.#learn(data);
   }
 
@@ -113,6 +115,7 @@ export class SseScanner {
     } catch {
       return 'error';
     }
+    this.#collect?.(parsed);
     if (!isRecord(parsed)) return 'pass';
     if (parsed.error !== undefined && parsed.error !== null) return 'error';
     const choices = Array.isArray(parsed.choices) ? parsed.choices : [];
