@@ -96,6 +96,7 @@ export class RouterCore implements Router {
     this.lifecycle.items.set(context.id, state);
     if (job !== null) role.jobs.add(state);
     role.queue.insert(state, lane);
+    role.watchHope(lane, nowMs);
     return { accepted: true };
   }
 

@@ -118,6 +118,7 @@ export class ItemLifecycle implements MatchSink, ItemFate {
     else if (item.queue.lane !== lane) role.queue.move(item, lane);
     item.deadlineAtMs = nowMs + QUEUE_DEADLINE_MS[item.item.context.class];
     role.returnedDueMs = Math.min(role.returnedDueMs, item.deadlineAtMs);
+    role.watchHope(lane, nowMs);
     if (!lane.hopeful(item.deadlineAtMs, nowMs)) this.fail(item, code, this.retryLater(item, lane, nowMs), nowMs);
   }
 
@@ -142,7 +143,7 @@ export class ItemLifecycle implements MatchSink, ItemFate {
     const hopeless: { item: ItemState; lane: Lane }[] = [];
     for (const lane of role.lanes.values()) {
       if (lane.total === 0 || lane.eligible.length > 0) continue;
-      if (lane.hopeUntilMs > nowMs) role.hopeAtMs = Math.min(role.hopeAtMs, lane.hopeUntilMs);
+      role.watchHope(lane, nowMs);
       for (const item of role.waiting()) {
         if (item.queue?.lane === lane && !lane.hopeful(item.deadlineAtMs, nowMs)) hopeless.push({ item, lane });
       }

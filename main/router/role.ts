@@ -207,6 +207,12 @@ export class RoleState {
     }
   }
 
+  /** Remembers when an item that waits for nobody eligible must be looked at again. */
+  watchHope(lane: Lane, nowMs: number): void {
+    if (lane.eligible.length > 0 || lane.hopeUntilMs <= nowMs) return;
+    this.hopeAtMs = Math.min(this.hopeAtMs, lane.hopeUntilMs);
+  }
+
   backupWaits(): boolean {
     for (const lane of this.lanes.values()) if (lane.total > 0 && lane.shape.policy === 'backup') return true;
     return false;
