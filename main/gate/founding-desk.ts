@@ -3,6 +3,7 @@ import type { ProviderId, SpaceId } from '../domain/ids.ts';
 import { ROLES, type RoleId, type RoleSettings } from '../domain/roles.ts';
 import type { Clock, Random } from '../domain/time.ts';
 import { type Fingerprint, sameFingerprint } from '../domain/verdict.ts';
+import type { Findings } from './findings.ts';
 import { cosineTo, describeCandidate, factsOf, founderVerdict } from './founded-space.ts';
 import { chooseFounder, type FoundingCandidate, foundingCandidates } from './founding.ts';
 import { measureFounder } from './founding-run.ts';
@@ -24,6 +25,7 @@ export interface FoundingPorts {
   readonly probeSet: ProbeSet;
   readonly queue: VerificationQueue;
   readonly spaces: SpaceBook;
+  readonly findings: Findings;
   readonly verification: Verification;
   /** Shared with the service, which keeps it. */
   readonly encoders: ReadonlyMap<ProviderId, Encoder>;
@@ -216,7 +218,7 @@ export class FoundingDesk {
   }
 
   #knownCosine(provider: ProviderId, space: Space): number | null {
-    return this.#ports.verification.verdict(provider, space.id)?.minCosine ?? null;
+    return this.#ports.findings.verdict(provider, space.id)?.minCosine ?? null;
   }
 
   #begin(role: RoleId, encoder: Encoder, width: number | null): Underway {
@@ -258,7 +260,7 @@ export class FoundingDesk {
     width: number | null,
     signal: AbortSignal,
   ): Promise<FoundResult | null> {
-    const { clock, random, spaces, verification, verifier, probeSet, emit } = this.#ports;
+    const { clock, random, spaces, findings, verification, verifier, probeSet, emit } = this.#ports;
     const settings = this.#ports.roles(role);
     if (settings === null) throw new SwitchyardError('shutting_down');
     const founded = await measureFounder(verifier, encoder, probeSet, settings, width, signal);
@@ -271,7 +273,7 @@ export class FoundingDesk {
     };
     await spaces.save(space, true);
     const verdict = founderVerdict(encoder.provider.id, space, founded, clock.wallMs());
-    verification.foundedBy(encoder, space, verdict, founded.anchor);
+    findings.foundedBy(verdict, founded.anchor);
     emit({ type: 'space', space, change: 'founded' });
     verification.spaceCame(space);
     const cosineToPrevious = previous === null ? null : cosineTo(previous, space, founded.anchor);

@@ -4,6 +4,7 @@ import type { Fingerprint } from '../domain/verdict.ts';
 import type { Matrix } from './compare.ts';
 import { type Evaluation, evaluate } from './evaluate.ts';
 import { pinHolds } from './peers.ts';
+import { admits } from './policy-change.ts';
 import type { Encoder } from './probe-port.ts';
 import { anchorTexts, type ProbeSet, type ProbeText, type SpaceProbes } from './probes.ts';
 import { failureSentence, otherUpstreamSentence, sentenceOf, widthSentence } from './sentences.ts';
@@ -79,7 +80,8 @@ export async function measureFounder(
   const threshold = Math.max(MIN_THRESHOLD, settings.threshold ?? MIN_THRESHOLD);
   const evaluation = evaluate(
     measurement,
-    { of: 'anchor', vectors: singles },
+    // In the cloud the founder has no peer yet; a machine of one's own needs none.
+    encoder.provider.kind === 'cloud' ? { of: 'nobody' } : { of: 'anchor', vectors: singles },
     {
       threshold,
       normalise: settings.normalise,
@@ -88,7 +90,7 @@ export async function measureFounder(
       first: null,
     },
   );
-  if (evaluation.kind !== 'pass') throw refused(sentenceOf(evaluation), evaluation.kind);
+  if (!admits(evaluation.kind, encoder.provider.kind)) throw refused(sentenceOf(evaluation), evaluation.kind);
   return { probes, limitTokens, counted, threshold, anchor: singles, evaluation, fingerprint };
 }
 

@@ -6,6 +6,7 @@ import type { Clock, Random } from '../domain/time.ts';
 import { type Fingerprint, sameFingerprint, type VerdictKind } from '../domain/verdict.ts';
 import type { Digest } from './bytes.ts';
 import { exportSpace, importSpace } from './export.ts';
+import { Findings } from './findings.ts';
 import type { FoundingCandidate } from './founding.ts';
 import { FoundingDesk } from './founding-desk.ts';
 import type { FoundRequest, FoundResult, Gate, GateEvent, RoleSpace } from './gate-api.ts';
@@ -52,6 +53,7 @@ export class GateService implements Gate {
   readonly #spaces: SpaceBook;
   readonly #writer: StoreWriter;
   readonly #queue: VerificationQueue;
+  readonly #findings: Findings;
   readonly #verification: Verification;
   readonly #preflight: Preflight;
   readonly #founding: FoundingDesk;
@@ -73,11 +75,8 @@ export class GateService implements Gate {
     this.#queue = new VerificationQueue(clock);
     this.#spaces = new SpaceBook(store, digest);
     const verifier = new Verifier(options.port, clock);
-    this.#verification = new Verification({
+    this.#findings = new Findings({
       clock,
-      timing,
-      verifier,
-      queue: this.#queue,
       spaces: this.#spaces,
       writer: this.#writer,
       store,
@@ -88,7 +87,18 @@ export class GateService implements Gate {
       affected: (provider) => this.affected(provider),
       onVoid: (provider, space) => this.#preflight.forget(provider, space),
     });
-    this.#preflight = new Preflight(verifier, this.#verification, this.#spaces, this.#encoders);
+    this.#verification = new Verification({
+      clock,
+      timing,
+      verifier,
+      queue: this.#queue,
+      spaces: this.#spaces,
+      findings: this.#findings,
+      writer: this.#writer,
+      encoders: this.#encoders,
+      emit,
+    });
+    this.#preflight = new Preflight(verifier, this.#findings, this.#verification, this.#spaces, this.#encoders);
     this.#founding = new FoundingDesk({
       clock,
       random: options.random,
@@ -97,6 +107,7 @@ export class GateService implements Gate {
       probeSet: options.probeSet,
       queue: this.#queue,
       spaces: this.#spaces,
+      findings: this.#findings,
       verification: this.#verification,
       encoders: this.#encoders,
       roles,
@@ -108,7 +119,7 @@ export class GateService implements Gate {
     if (this.#state !== 'new') return;
     const snapshot = await this.#store.load();
     this.#spaces.load(snapshot.spaces);
-    this.#verification.load(snapshot);
+    this.#findings.load(snapshot);
     this.#state = 'running';
     this.#founding.start();
     for (const encoder of this.#encoders.values()) this.#verification.register(encoder);
@@ -158,11 +169,11 @@ export class GateService implements Gate {
   }
 
   verdictFor(provider: ProviderId, space: SpaceId): VerdictKind {
-    return this.#verification.kind(provider, space);
+    return this.#findings.kind(provider, space);
   }
 
   admitted(provider: ProviderId, space: SpaceId): boolean {
-    return this.#state === 'running' && this.#verification.admitted(provider, space);
+    return this.#state === 'running' && this.#findings.admitted(provider, space);
   }
 
   pending(provider: ProviderId, space: SpaceId): boolean {
@@ -171,7 +182,7 @@ export class GateService implements Gate {
 
   admit(provider: ProviderId, space: SpaceId, fingerprint: Fingerprint): boolean {
     if (!this.admitted(provider, space)) return false;
-    const passed = this.#verification.verdict(provider, space)?.fingerprint ?? null;
+    const passed = this.#findings.verdict(provider, space)?.fingerprint ?? null;
     if (passed !== null && sameFingerprint(passed, fingerprint)) return true;
     this.#verification.voidAll(provider, 'Another process answered than the one that passed. It is being checked.');
     return false;
@@ -189,7 +200,7 @@ export class GateService implements Gate {
     const facts = this.#spaces.get(space);
     if (facts === null || !this.admitted(provider, space)) return false;
     if (width === facts.width) return true;
-    const passed = this.#verification.verdict(provider, space)?.cutWidths.includes(width) ?? false;
+    const passed = this.#findings.verdict(provider, space)?.cutWidths.includes(width) ?? false;
     return passed && facts.cutDimensions.includes(width);
   }
 
@@ -210,11 +221,11 @@ export class GateService implements Gate {
   }
 
   verdict(provider: ProviderId, space: SpaceId): Verdict | null {
-    return this.#verification.verdict(provider, space);
+    return this.#findings.verdict(provider, space);
   }
 
   verdicts(): readonly Verdict[] {
-    return this.#verification.verdicts();
+    return this.#findings.verdicts();
   }
 
   history(provider: ProviderId, space: SpaceId, sinceMs: number): Promise<readonly VerdictPoint[]> {

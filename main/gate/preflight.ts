@@ -1,6 +1,7 @@
 import type { ProviderId, SpaceId } from '../domain/ids.ts';
 import { sameFingerprint } from '../domain/verdict.ts';
 import { least, matrix, row, rowCosines, stack } from './compare.ts';
+import type { Findings } from './findings.ts';
 import type { Encoder } from './probe-port.ts';
 import { anchorTexts } from './probes.ts';
 import { hasAnchor } from './space.ts';
@@ -18,6 +19,7 @@ const PROBES = 3;
  */
 export class Preflight {
   readonly #verifier: Verifier;
+  readonly #findings: Findings;
   readonly #verification: Verification;
   readonly #spaces: SpaceBook;
   readonly #encoders: ReadonlyMap<ProviderId, Encoder>;
@@ -26,18 +28,20 @@ export class Preflight {
 
   constructor(
     verifier: Verifier,
+    findings: Findings,
     verification: Verification,
     spaces: SpaceBook,
     encoders: ReadonlyMap<ProviderId, Encoder>,
   ) {
     this.#verifier = verifier;
+    this.#findings = findings;
     this.#verification = verification;
     this.#spaces = spaces;
     this.#encoders = encoders;
   }
 
   needed(provider: ProviderId, space: SpaceId, connection: string): boolean {
-    const verdict = this.#verification.verdict(provider, space);
+    const verdict = this.#findings.verdict(provider, space);
     if (verdict?.fingerprint?.processMark !== null) return false;
     if (this.#encoders.get(provider)?.provider.kind === 'cloud') return false;
     return !(this.#probed.get(`${provider} ${space}`)?.includes(connection) ?? false);
@@ -60,9 +64,9 @@ export class Preflight {
   async #probe(id: ProviderId, spaceId: SpaceId, connection: string): Promise<boolean> {
     const encoder = this.#encoders.get(id);
     const space = this.#spaces.get(spaceId);
-    const before = this.#verification.verdict(id, spaceId);
+    const before = this.#findings.verdict(id, spaceId);
     if (encoder === undefined || space === null || !hasAnchor(space)) return false;
-    if (!this.#verification.admitted(id, spaceId)) return false;
+    if (!this.#findings.admitted(id, spaceId)) return false;
     const texts = anchorTexts(space.probes);
     // The first three are short everyday texts: cheap, and what prefixes and pooling change most.
     const chosen = texts.slice(0, PROBES);
@@ -72,10 +76,10 @@ export class Preflight {
       { normalise: space.normalise, width: space.width, cutWidths: [], signal: new AbortController().signal },
     );
     // Voided or checked anew while the probes were out: this answer speaks of another verdict.
-    if (this.#verification.verdict(id, spaceId) !== before) return false;
+    if (this.#findings.verdict(id, spaceId) !== before) return false;
     const anchor = matrix(space.anchor, texts.length, space.width);
     const expected = stack(chosen.map((_, i) => matrix(row(anchor, i), 1, space.width)));
-    const threshold = this.#verification.threshold(space);
+    const threshold = this.#findings.threshold(space);
     const passed = before?.fingerprint ?? null;
     const agrees =
       answer !== null &&

@@ -6,7 +6,8 @@ export const WIDTH = 64;
 export interface Faults {
   /** Noise relative to the vector's length, a fixed one per text: what quantised weights do. */
   readonly quantisation?: number;
-  readonly pooling?: 'mean' | 'first';
+  /** Weighs tokens by their place, instead of all alike. */
+  readonly pooling?: 'mean' | 'late';
   readonly prefix?: string;
   /** Reads only so many tokens and says nothing. */
   readonly cutAt?: number;
@@ -22,7 +23,7 @@ export interface Faults {
   readonly batchLeak?: number;
   /** Noise that is another at every call. */
   readonly jitter?: number;
-  /** Turns all vectors of a batch of this size or larger into those of another seed. */
+  /** Weights of another training. */
   readonly seed?: number;
   readonly width?: number;
   /** Share of one direction that all vectors have in common. */
@@ -79,14 +80,14 @@ function encodeOne(text: string, faults: Faults, width: number): Float64Array {
   let seen = tokens((faults.prefix ?? '') + text);
   if (faults.cutAt !== undefined) seen = seen.slice(0, faults.cutAt);
   if (faults.cutFrontAt !== undefined) seen = seen.slice(-faults.cutFrontAt);
-  if (faults.pooling === 'first') seen = seen.slice(0, 3);
   if (faults.constant) seen = ['same'];
   if (faults.capitalsCollapse && /[A-Z]/.test(text) && text.toUpperCase() === text) seen = ['[unk]'];
   const vector = new Float64Array(width);
-  for (const token of seen) {
+  seen.forEach((token, place) => {
     const part = gaussians(hash(token, seed), width);
-    for (let k = 0; k < width; k++) vector[k] = (vector[k] ?? 0) + (part[k] ?? 0) / seen.length;
-  }
+    const weight = faults.pooling === 'late' ? (place + 1) ** 2 / seen.length ** 2 : 1;
+    for (let k = 0; k < width; k++) vector[k] = (vector[k] ?? 0) + (weight * (part[k] ?? 0)) / seen.length;
+  });
   const shared = gaussians(hash('shared', seed), width);
   for (let k = 0; k < width; k++) vector[k] = (vector[k] ?? 0) + (faults.shared ?? 0) * (shared[k] ?? 0);
   const length = Math.hypot(...vector);
