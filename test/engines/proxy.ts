@@ -16,6 +16,8 @@ export interface RecordedRequest {
   readonly atMs: number;
   /** `performance.now()` when the client left before its answer was complete; null while it has not. */
   abortedAtMs: number | null;
+  /** Bytes of the engine's own answer that were passed on, in order; empty for answers that a fault made up. */
+  readonly answer: Buffer[];
 }
 
 export interface InjectOptions {
@@ -70,12 +72,13 @@ export async function startProxy(target: string): Promise<RecordingProxy> {
         connection: sockets.get(incoming.socket) ?? 0,
         atMs: performance.now(),
         abortedAtMs: null,
+        answer: [],
       };
       requests.push(record);
       outgoing.once('close', () => {
         if (!outgoing.writableFinished) record.abortedAtMs = performance.now();
       });
-      serve(engine, incoming, body, outgoing, choose(injections, record));
+      serve(engine, incoming, body, outgoing, choose(injections, record), record.answer);
     });
   });
   server.on('connection', (socket) => {
@@ -127,7 +130,14 @@ function textsOf(record: RecordedRequest): string[] {
 
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8', server: 'llama.cpp' };
 
-function serve(engine: string, incoming: IncomingMessage, body: Buffer, outgoing: ServerResponse, fault: Fault | null) {
+function serve(
+  engine: string,
+  incoming: IncomingMessage,
+  body: Buffer,
+  outgoing: ServerResponse,
+  fault: Fault | null,
+  answer: Buffer[],
+) {
   switch (fault?.kind) {
     case 'answer':
       outgoing.writeHead(fault.status, { ...JSON_TYPE, ...fault.headers }).end(fault.body);
@@ -153,7 +163,7 @@ function serve(engine: string, incoming: IncomingMessage, body: Buffer, outgoing
       return;
     }
     default:
-      forward(engine, incoming, body, outgoing, fault);
+      forward(engine, incoming, body, outgoing, fault, answer);
   }
 }
 
@@ -163,6 +173,7 @@ function forward(
   body: Buffer,
   outgoing: ServerResponse,
   fault: Fault | null,
+  answer: Buffer[],
 ) {
   const { host, port } = new URL(engine);
   const headers = { ...incoming.headers, host, 'content-length': String(body.length) };
@@ -177,14 +188,19 @@ function forward(
   outgoing.once('close', () => upstream.destroy());
   upstream.on('response', (response) => {
     response.on('error', () => outgoing.destroy());
-    void relay(response, outgoing, fault);
+    void relay(response, outgoing, fault, answer);
   });
   upstream.end(incoming.method === 'GET' ? undefined : body);
 }
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function relay(response: IncomingMessage, outgoing: ServerResponse, fault: Fault | null): Promise<void> {
+async function relay(
+  response: IncomingMessage,
+  outgoing: ServerResponse,
+  fault: Fault | null,
+  answer: Buffer[],
+): Promise<void> {
   const head = { ...response.headers };
   if (fault?.kind === 'slow') await pause(fault.headMs);
   if (fault?.kind === 'vectors') {
@@ -204,6 +220,7 @@ async function relay(response: IncomingMessage, outgoing: ServerResponse, fault:
         return;
       }
       bytes += chunk.length;
+      answer.push(chunk);
       if (fault?.kind === 'error-after' || fault?.kind === 'end-after') {
         for (const event of chunk.toString().split(/(?<=\n\n)/)) {
           if (events++ < fault.events) outgoing.write(event);
