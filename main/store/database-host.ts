@@ -77,7 +77,7 @@ export class DatabaseHost {
       const kind = this.#noteFault(error);
       const copy = existsSync(this.#files.lastGood) ? this.#openLastGood() : null;
       if (!copy) throw unavailable(kind);
-      return { fault: kind, ...copy };
+      return { ...copy, fault: kind };
     }
   }
 
@@ -91,7 +91,7 @@ export class DatabaseHost {
       }
     }
     this.write(({ documents }) => documents.putMeta('last_probe_ms', String(nowMs)));
-    return this.#describe(this.#open());
+    return { ...this.#describe(this.#open()), fault: null };
   }
 
   close(): void {
@@ -194,7 +194,7 @@ export class DatabaseHost {
       checkKeyring(db, vault, randomUUID);
       this.#vault = vault;
       this.#keyring = keyring;
-      const opened = this.#describe(rooms);
+      const opened = { ...this.#describe(rooms), fault: null };
       this.#rooms = rooms;
       this.#inode = statSync(this.#files.database).ino;
       this.#fault = null;
@@ -238,7 +238,7 @@ export class DatabaseHost {
     }
   }
 
-  #describe(rooms: Rooms): Omit<Opened, 'fault'> & { readonly fault: null } {
+  #describe(rooms: Rooms): Omit<Opened, 'fault'> {
     const configuration: Configuration = {
       documents: rooms.documents.all(),
       adminTokenSha256: rooms.documents.meta(ADMIN_TOKEN),
@@ -258,7 +258,7 @@ export class DatabaseHost {
         'The database was missing. Its configuration came back from the last good copy; its history is lost.',
       );
     }
-    return { fault: null, configuration, keyVersion: this.#vaultOrThrow().keyVersion, problems };
+    return { configuration, keyVersion: this.#vaultOrThrow().keyVersion, problems };
   }
 
   #furnish(db: Db): Rooms {
