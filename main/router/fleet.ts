@@ -39,6 +39,8 @@ export class ProviderState implements ProviderFacts {
   running = 0;
   /** Embedding inputs in flight. */
   inputsInFlight = 0;
+  /** When its embedding work in flight should be done, by its rate; in the past with work in flight: overdue. */
+  throughAtMs = Number.NEGATIVE_INFINITY;
   /** Of the smooth weighted round robin. */
   current = 0;
   speed = 1;

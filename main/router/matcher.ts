@@ -31,6 +31,9 @@ interface Match {
   readonly provider: ProviderState;
 }
 
+/** A provider this late with its work promises nothing. */
+const PUNCTUAL_MS = 100;
+
 interface Claim {
   readonly item: ItemState;
   readonly lane: Lane;
@@ -181,7 +184,7 @@ export class Matcher {
       rate: provider.rate.perSecond ?? 0,
     };
     const of = chunk.live[0];
-    if (of === undefined || !copyPays({ nowMs, ...copy })) return;
+    if (of === undefined || !copyPays({ nowMs, ...copy }) || soonerElsewhere(lane, provider, chunk, nowMs)) return;
     const table = candidateTable([provider], true);
     const choice: Choice = { picked: 0, rows: [], size: chunk.count };
     const match: Match = { candidates: [provider], table, chunk: null, affinity: null, choice, provider };
@@ -256,12 +259,27 @@ function isRefusal(granted: PermitRef | PermitRefusal): granted is PermitRefusal
 function mayCopy(chunk: Chunk, provider: ProviderState): boolean {
   return (
     chunk.local &&
+    provider.local &&
     !chunk.copied &&
     chunk.live.length === 1 &&
     chunk.owner !== provider.id &&
     !chunk.failedBy.includes(provider.id) &&
     chunk.count <= provider.routed.maxBatch
   );
+}
+
+/**
+ * Would a busy but punctual provider, its own work done first, finish a copy before the idle one? A chunk is copied once: a
+ * slow machine that took it now would hold up the end.
+ */
+function soonerElsewhere(lane: Lane, idle: ProviderState, chunk: Chunk, nowMs: number): boolean {
+  const idleAtMs = nowMs + (1000 * chunk.count) / (idle.rate.perSecond ?? 1);
+  return lane.eligible.some((other) => {
+    const rate = other.rate.perSecond;
+    if (rate === null || other.running === 0 || other.throughAtMs < nowMs - PUNCTUAL_MS) return false;
+    if (!mayCopy(chunk, other)) return false;
+    return Math.max(nowMs, other.throughAtMs) + (1000 * chunk.count) / rate < idleAtMs;
+  });
 }
 
 /** One claim per project of the role. A class under its floor goes first, else the highest. */

@@ -51,6 +51,8 @@ export class RunningAttempts {
     item.role.runningTime.started(item.rank, nowMs);
     provider.running += 1;
     provider.inputsInFlight += attempt.range?.count ?? 0;
+    const inputMs = 1000 / (provider.rate.perSecond ?? Number.POSITIVE_INFINITY);
+    provider.throughAtMs = Math.max(nowMs, provider.throughAtMs) + inputMs * (attempt.range?.count ?? 0);
     attempt.pool.inFlight += 1;
     this.fleet.poolChanged(attempt.pool, this.roles);
     return attempt;
@@ -67,6 +69,7 @@ export class RunningAttempts {
     item.role.pulse += 1;
     provider.running -= 1;
     provider.inputsInFlight -= attempt.range?.count ?? 0;
+    if (provider.running === 0) provider.throughAtMs = nowMs;
     pool.inFlight -= 1;
     if (attempt.permit !== null) this.permits.release(attempt.permit, nowMs);
     this.fleet.poolChanged(pool, this.roles);
