@@ -135,20 +135,29 @@ export class ControlSession {
       });
     });
     ws.close(code);
-    this.end();
+    this.end(code);
     return closed;
   }
 
-  /** Aborts every call and closes the data sockets. Idempotent. */
-  end(): void {
+  /**
+   * Aborts every call and closes the data sockets, with the same code as the control socket: whichever arrives first, the
+   * control plane hears the true reason. Idempotent.
+   */
+  end(code: number | null = null): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#watch?.stop();
     for (const [ws, mux] of [...this.#data]) {
       mux.close();
-      ws.terminate();
+      if (code === null) ws.terminate();
+      else ws.close(code);
     }
+    if (code !== null) this.#options.clock.after(CLOSING_MS, () => this.#terminateData());
     this.#options.onEnded(this.#ws !== null);
+  }
+
+  #terminateData(): void {
+    for (const ws of this.#data.keys()) ws.terminate();
   }
 
   #take(bytes: Buffer, binary: boolean): void {

@@ -86,7 +86,8 @@ function damaged(messages: readonly Buffer[], damages: readonly Damage[]): Buffe
 
 function answer(call: IncomingCall): void {
   call.respond(okHead);
-  const index = Number(call.head.model);
+  // Damage may have changed the name.
+  const index = Number.parseInt(call.head.model, 10) || 0;
   for (let part = 0; part < 4; part += 1) call.write(pattern(index, 500 * (index + 1) * (part + 1)));
   if (index % 4 === 0) call.fail(busy);
   else if (index % 4 !== 1) call.end(trailers);
