@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net';
-import { buildConnector, Client } from 'undici';
+import type { Client } from 'undici';
+import buildConnector from 'undici/lib/core/connect.js';
+import UndiciClient from 'undici/lib/dispatcher/client.js';
 
 const CONNECT_TIMEOUT_MS = 3000;
 /** Taken off an engine's keep-alive hint: llama.cpp closes after 5 s, and a request sent into that moment is lost. */
@@ -33,7 +35,7 @@ export class Connection {
   constructor(origin: string, watch: SocketWatch) {
     this.#read = watch.readMark;
     const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, autoSelectFamily: true });
-    this.client = new Client(origin, {
+    this.client = new UndiciClient(origin, {
       pipelining: 1,
       headersTimeout: 0, // own timers: these cannot tell a keep-alive comment from progress
       bodyTimeout: 0,

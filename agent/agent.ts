@@ -1,0 +1,137 @@
+import os from 'node:os';
+import type { Clock } from '../main/domain/time.ts';
+import { findEncoder, type StartChild, startChild } from './builtin/child.ts';
+import { BuiltinEngine } from './builtin/engine.ts';
+import type { EngineAddress } from './engines/address.ts';
+import { engineDefinitions } from './engines/definitions.ts';
+import type { ServedEngine } from './engines/engine.ts';
+import { EngineFleet } from './engines/fleet.ts';
+import { createProcessMarks } from './engines/process-mark.ts';
+import { type GpuSampler, noGpus } from './gpu/sampler.ts';
+import { Heartbeats } from './heartbeats.ts';
+import { HostLoad } from './host-load.ts';
+import type { Controllers } from './session/controllers.ts';
+import type { Identity } from './session/identity.ts';
+import { AgentServer } from './session/server.ts';
+import { type Welcome, WIRE_VERSION } from './wire/control.ts';
+import type { CallServer } from './wire/stream.ts';
+
+export interface AgentParts {
+  readonly clock: Clock;
+  readonly version: string;
+  readonly identity: Identity;
+  readonly controllers: Controllers;
+  readonly host: string;
+  readonly port: number;
+  readonly name: string | null;
+  readonly engines: readonly EngineAddress[];
+  /** Look for engines at well-known loopback ports. */
+  readonly detect: boolean;
+  readonly gpus?: GpuSampler;
+  /** Starts the built-in encoder's child; null: there is no built-in encoder. Absent: as a child process of Node. */
+  readonly startEncoder?: StartChild | null;
+  /** Calls for engines that are not on this machine (the cloud account), looked at before those that are. */
+  readonly remoteCalls?: (engine: string) => CallServer | null;
+  /** A handler failed; for the log of whoever runs the agent. Carries no foreign text. */
+  onFault?(sentence: string): void;
+}
+
+export interface AgentAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Composition root of the agent: the one place where its services are made and wired. */
+export class Agent {
+  readonly server: AgentServer;
+  readonly #parts: AgentParts;
+  readonly #fleet: EngineFleet;
+  readonly #heartbeats: Heartbeats;
+  readonly #gpus: GpuSampler;
+  readonly #load = new HostLoad();
+  readonly #startedAtMs: number;
+
+  constructor(parts: AgentParts) {
+    this.#parts = parts;
+    this.#startedAtMs = parts.clock.wallMs();
+    this.#gpus = parts.gpus ?? noGpus;
+    const { clock, identity, controllers, host, port } = parts;
+    this.#heartbeats = new Heartbeats({
+      clock,
+      compose: () => this.#compose(),
+      send: (heartbeat) => this.server.broadcast(heartbeat),
+    });
+    const onChange = () => this.#heartbeats.changed();
+    this.#fleet = new EngineFleet({
+      clock,
+      marks: createProcessMarks(),
+      definitions: engineDefinitions(clock),
+      named: parts.engines,
+      builtIn: this.#builtIn(onChange),
+      ...(parts.detect ? {} : { ports: [] }),
+      onChange,
+    });
+    this.server = new AgentServer({
+      identity,
+      controllers,
+      clock,
+      host,
+      port,
+      welcome: () => this.#welcome(),
+      serve: (call) => (parts.remoteCalls?.(call.head.engine) ?? ((local) => this.#fleet.serve(local)))(call),
+      onDetect: () => void this.#fleet.detect(),
+      onControllers: onChange,
+      onFault: () => parts.onFault?.('A handler of the session failed.'),
+    });
+  }
+
+  /** Resolves when it listens; engines are still being found then, and reported as they are. */
+  async start(): Promise<AgentAddress> {
+    const address = await this.server.start();
+    this.#gpus.start();
+    this.#fleet.start();
+    await this.#heartbeats.start();
+    return address;
+  }
+
+  async stop(): Promise<void> {
+    this.#heartbeats.stop();
+    await this.server.stop();
+    this.#fleet.stop();
+    this.#gpus.stop();
+  }
+
+  #builtIn(onChange: () => void): readonly ServedEngine[] {
+    const start = this.#parts.startEncoder === undefined ? startChild : this.#parts.startEncoder;
+    const version = start === null ? null : findEncoder();
+    if (start === null || version === null) return [];
+    return [new BuiltinEngine({ version, clock: this.#parts.clock, start, onChange })];
+  }
+
+  async #compose() {
+    return {
+      host: await this.#load.read(),
+      gpus: [...this.#gpus.latest()],
+      engines: this.#fleet.reports(),
+      controllers: this.#parts.controllers.count,
+    };
+  }
+
+  #welcome(): Welcome {
+    const { version, identity, name } = this.#parts;
+    return {
+      t: 'welcome',
+      wireVersion: WIRE_VERSION,
+      agentVersion: version,
+      node: identity.node,
+      name: name ?? os.hostname(),
+      platform: process.platform,
+      arch: process.arch,
+      cpu: os.cpus()[0]?.model.trim() ?? null,
+      cores: os.availableParallelism(),
+      memoryTotalBytes: os.totalmem(),
+      pid: process.pid,
+      startedAtMs: this.#startedAtMs,
+    };
+  }
+}

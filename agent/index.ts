@@ -1,0 +1,139 @@
+import { watch } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { Agent, type AgentAddress } from './agent.ts';
+import { createAgentClock } from './clock.ts';
+import { parentChannel } from './embedded.ts';
+import { harden } from './hardening.ts';
+import { type AgentCommand, type AgentOptions, parseAgentArguments, USAGE } from './options.ts';
+import { Controllers } from './session/controllers.ts';
+import { loadIdentity } from './session/identity.ts';
+
+/** Of the product; the wire has a version of its own. */
+const VERSION = '0.1.0';
+
+async function main(): Promise<void> {
+  const command = parseAgentArguments(process.argv.slice(2), process.env);
+  harden();
+  switch (command.command) {
+    case 'help':
+      console.log(USAGE);
+      return;
+    case 'code':
+      await showCode(command);
+      return;
+    case 'controllers':
+      await showControllers(command);
+      return;
+    case 'run':
+      if (command.embedded) await runEmbedded(command);
+      else await run(command);
+  }
+}
+
+async function makeAgent(options: AgentOptions, controllers: Controllers): Promise<Agent> {
+  return new Agent({
+    clock: createAgentClock(),
+    version: VERSION,
+    identity: await loadIdentity(options.dataDir),
+    controllers,
+    host: options.host,
+    port: options.port,
+    name: options.name,
+    engines: options.engines,
+    detect: options.detect,
+    onFault: (sentence) => console.error(sentence),
+  });
+}
+
+async function run(options: AgentOptions): Promise<void> {
+  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+  const controllers = await Controllers.load(options.dataDir);
+  const agent = await makeAgent(options, controllers);
+  const address = await agent.start();
+  // `agent code` and `agent controllers rm` write the same folder from another process.
+  const watcher = watch(options.dataDir, (_, file) => {
+    if (file === 'controllers.json') void agent.server.reload().catch(() => undefined);
+  });
+  watcher.on('error', () => undefined); // without it a change is seen at the next start
+  endOnSignals(async () => {
+    watcher.close();
+    await agent.stop();
+  });
+  announce(options, agent, address, (await loadIdentity(options.dataDir)).fingerprint);
+}
+
+function announce(options: AgentOptions, agent: Agent, address: AgentAddress, fingerprint: string): void {
+  const listen = shown(address);
+  const joinCode = agent.server.joinCode();
+  if (options.json) {
+    process.stdout.write(`${JSON.stringify({ ready: true, listen, joinCode, fingerprint })}\n`);
+    return;
+  }
+  console.log(`The agent listens on ${listen}.`);
+  console.log(
+    joinCode === null ? 'It is paired. Another control plane: npm run agent -- code --new' : `Join code: ${joinCode}`,
+  );
+}
+
+/** Serves the one control plane that started it; keeps no key, ends when that is gone. */
+async function runEmbedded(options: AgentOptions): Promise<void> {
+  const parent = parentChannel();
+  const { controller, nodeKey } = await parent.introduction;
+  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+  const controllers = await Controllers.load(options.dataDir, async () => undefined); // in memory only
+  await controllers.admit(controller, nodeKey);
+  const identity = await loadIdentity(options.dataDir);
+  const agent = await makeAgent(options, controllers);
+  const address = await agent.start();
+  const end = endOnSignals(() => agent.stop());
+  parent.tell({ ready: true, node: identity.node, listen: shown(address), fingerprint: identity.fingerprint });
+  await parent.gone;
+  end();
+}
+
+/** @returns what ends the process in order */
+function endOnSignals(stop: () => Promise<void>): () => void {
+  let ending = false;
+  const end = () => {
+    if (ending) process.exit(1); // asked twice: at once
+    ending = true;
+    stop().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+  process.on('SIGINT', end);
+  process.on('SIGTERM', end);
+  return end;
+}
+
+function shown({ host, port }: AgentAddress): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+async function showCode(command: AgentCommand & { command: 'code' }): Promise<void> {
+  const controllers = await Controllers.load(command.dataDir);
+  const { formatJoinCode } = await import('./wire/joincode.ts');
+  const code = controllers.code();
+  const joinCode = command.fresh || code === null ? await controllers.newCode() : formatJoinCode(code);
+  console.log(command.json ? JSON.stringify({ joinCode }) : joinCode);
+}
+
+async function showControllers(command: AgentCommand & { command: 'controllers' }): Promise<void> {
+  const controllers = await Controllers.load(command.dataDir);
+  if (command.remove !== null && !(await controllers.revoke(command.remove))) {
+    throw new RangeError('No control plane of that id is paired. List them with: npm run agent -- controllers');
+  }
+  const ids = controllers.ids();
+  if (command.json) console.log(JSON.stringify({ controllers: ids }));
+  else console.log(ids.length === 0 ? 'No control plane is paired.' : ids.join('\n'));
+}
+
+main().catch((error: unknown) => {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'EADDRINUSE')
+    console.error('Another program listens on that address. Choose one with --listen HOST:PORT.');
+  else console.error(error instanceof Error ? error.message : 'The agent could not start.');
+  if (error instanceof RangeError) console.error(`\n${USAGE}`);
+  process.exit(1);
+});

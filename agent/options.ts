@@ -1,0 +1,136 @@
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { type EngineAddress, parseEngineAddress } from './engines/address.ts';
+import { DEFAULT_PORT } from './session/ports.ts';
+
+export const USAGE = `npm run agent -- [options]            run an agent
+npm run agent -- code [--new]         show the join code (--new: a fresh one; the old one dies)
+npm run agent -- controllers          list the paired control planes
+npm run agent -- controllers rm ID    remove one
+
+  --listen HOST:PORT     where control planes reach it (default 0.0.0.0:${DEFAULT_PORT}; port 0: any free one)
+  --engine URL           an engine beyond those found by themselves; may be repeated
+  --no-detect            use only the engines named, and the built-in encoder
+  --openrouter-url URL   base address of the cloud account's API
+  --data-dir DIR         where identity and pairings are kept
+  --name NAME            how people call this machine (default: its host name)
+  --no-advertise         do not announce it on the network
+  --json                 one JSON line on stdout when ready
+  --embedded             started by a control plane: reads its node key from stdin, ends with it`;
+
+export interface AgentOptions {
+  readonly command: 'run';
+  readonly host: string;
+  readonly port: number;
+  readonly engines: readonly EngineAddress[];
+  readonly detect: boolean;
+  readonly openrouterUrl: string | null;
+  readonly dataDir: string;
+  readonly name: string | null;
+  readonly advertise: boolean;
+  readonly json: boolean;
+  readonly embedded: boolean;
+}
+
+export type AgentCommand =
+  | AgentOptions
+  | { readonly command: 'help' }
+  | { readonly command: 'code'; readonly fresh: boolean; readonly dataDir: string; readonly json: boolean }
+  | {
+      readonly command: 'controllers';
+      readonly remove: string | null;
+      readonly dataDir: string;
+      readonly json: boolean;
+    };
+
+/**
+ * @param args the arguments after the program
+ * @throws RangeError with a sentence for people
+ */
+export function parseAgentArguments(args: readonly string[], env: NodeJS.ProcessEnv): AgentCommand {
+  const { values, positionals } = parse(args);
+  const dataDir = path.resolve(values['data-dir'] ?? defaultDataFolder(env));
+  const json = values.json === true;
+  if (values.help === true) return { command: 'help' };
+  const [command, verb, id, ...more] = positionals;
+  if (command === 'code' && verb === undefined) return { command, fresh: values.new === true, dataDir, json };
+  if (command === 'controllers' && verb === undefined) return { command, remove: null, dataDir, json };
+  if (command === 'controllers' && verb === 'rm' && id !== undefined && more.length === 0) {
+    return { command, remove: id, dataDir, json };
+  }
+  if (command !== undefined) throw new RangeError('Unknown command.');
+  const embedded = values.embedded === true;
+  return {
+    command: 'run',
+    ...(embedded ? { host: '127.0.0.1', port: 0 } : parseListen(values.listen)),
+    engines: (values.engine ?? []).map(parseEngineAddress),
+    detect: values['no-detect'] !== true,
+    openrouterUrl: values['openrouter-url'] === undefined ? null : parseCloudUrl(values['openrouter-url']),
+    dataDir,
+    name: values.name === undefined ? null : parseName(values.name),
+    advertise: values['no-advertise'] !== true && !embedded,
+    json,
+    embedded,
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        listen: { type: 'string' },
+        engine: { type: 'string', multiple: true },
+        'no-detect': { type: 'boolean' },
+        'openrouter-url': { type: 'string' },
+        'data-dir': { type: 'string' },
+        name: { type: 'string' },
+        'no-advertise': { type: 'boolean' },
+        json: { type: 'boolean' },
+        embedded: { type: 'boolean' },
+        new: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    });
+  } catch {
+    throw new RangeError('Unknown option, or an option without its value.'); // the parser would quote it
+  }
+}
+
+/** `HOST:PORT`, `HOST`, `:PORT`, `[IPv6]:PORT`. */
+function parseListen(text: string | undefined): { readonly host: string; readonly port: number } {
+  if (text === undefined) return { host: '0.0.0.0', port: DEFAULT_PORT };
+  const match = /^(?:\[([0-9a-fA-F:.%a-z]+)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);
+  const port = match?.[3] === undefined ? DEFAULT_PORT : Number(match[3]);
+  if (match === null || port > 65_535) throw new RangeError('--listen takes HOST:PORT, for instance 0.0.0.0:7412.');
+  const host = match[1] ?? match[2] ?? '';
+  return { host: host === '' ? '0.0.0.0' : host, port };
+}
+
+/** https; plain http only to this machine, where tests and stand-ins live. */
+function parseCloudUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const loopback = url !== null && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname);
+  const plain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+  if (url === null || !plain || !(url.protocol === 'https:' || (url.protocol === 'http:' && loopback))) {
+    throw new RangeError('--openrouter-url takes an https address without user or query.');
+  }
+  return url.href.replace(/\/$/, '');
+}
+
+function parseName(text: string): string {
+  const name = text.trim();
+  if (name === '' || name.length > 63) throw new RangeError('--name takes 1 to 63 characters.');
+  return name;
+}
+
+/** Where each system keeps what a program remembers. */
+export function defaultDataFolder(env: NodeJS.ProcessEnv, platform: NodeJS.Platform = process.platform): string {
+  const home = homedir();
+  if (platform === 'darwin') return path.join(home, 'Library', 'Application Support', 'Switchyard Agent');
+  if (platform === 'win32')
+    return path.join(env.LOCALAPPDATA ?? path.join(home, 'AppData', 'Local'), 'Switchyard Agent');
+  return path.join(env.XDG_STATE_HOME ?? path.join(home, '.local', 'state'), 'switchyard-agent');
+}
