@@ -47,8 +47,15 @@ export const PolicyName = z.enum(POLICIES);
 export const ClassName = z.enum(PRIORITY_CLASSES);
 export const KindName = z.enum(['local', 'cloud']);
 
-/** A machine-readable code with the sentence that we wrote for it. The console translates the code where it can. */
-export const Reason = z.object({ code: z.string().max(64), sentence: text });
+/**
+ * A machine-readable code with the sentence that we wrote for it, in English. `params` are the names and figures inside the
+ * sentence, so that a console in another language can say it anew; it keeps the English where it cannot.
+ */
+export const Reason = z.object({
+  code: z.string().max(64),
+  sentence: text,
+  params: z.record(z.string().max(32), z.union([z.string().max(512), z.number()])).optional(),
+});
 export type Reason = z.infer<typeof Reason>;
 
 /** A document to save: exports and bundles. They never carry keys, hashes, tokens or prompts. */

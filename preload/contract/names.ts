@@ -3,6 +3,7 @@
  * types of the rest, because schema code compiles functions, which the window's content policy forbids.
  */
 export { PRIORITY_CLASSES } from '../../main/domain/classes.ts';
+export { ERRORS } from '../../main/domain/errors.ts';
 export { POLICIES } from '../../main/domain/policy.ts';
 export { ROLE_IDS } from '../../main/domain/roles.ts';
 export { VERDICT_KINDS } from '../../main/domain/verdict.ts';

@@ -1,0 +1,77 @@
+/** Most points a chart draws. */
+export const MAX_POINTS = 400;
+
+export interface Axis {
+  readonly atMs: readonly number[];
+  readonly series: readonly { readonly id: string; readonly values: readonly (number | null)[] }[];
+}
+
+/** One row per moment, as the chart wants them. */
+export type Point = { readonly atMs: number } & { readonly [series: string]: number | null };
+
+/**
+ * Rows of at most `max` moments. Buckets keep their largest value, so that a short peak is not lost; a bucket without a value
+ * stays empty. Where two moments lie more than 2.5 steps apart an empty row is put between them: a gap stays a gap.
+ */
+export function toPoints(axis: Axis, stepMs: number, max = MAX_POINTS): Point[] {
+  const size = Math.max(1, Math.ceil(axis.atMs.length / max));
+  const points: Point[] = [];
+  for (let from = 0; from < axis.atMs.length; from += size) {
+    const to = Math.min(from + size, axis.atMs.length);
+    const atMs = axis.atMs[to - 1] ?? 0;
+    const before = points.at(-1);
+    if (before && stepMs > 0 && atMs - before.atMs > 2.5 * stepMs * size) points.push({ atMs: before.atMs + 1 });
+    const point: Record<string, number | null> = { atMs };
+    for (const { id, values } of axis.series) point[id] = largest(values, from, to);
+    points.push(point as Point);
+  }
+  return points;
+}
+
+function largest(values: readonly (number | null)[], from: number, to: number): number | null {
+  let best: number | null = null;
+  for (let at = from; at < to; at += 1) {
+    const value = values[at] ?? null;
+    if (value !== null && (best === null || value > best)) best = value;
+  }
+  return best;
+}
+
+/** The smallest round number not below `value` whose half is round too; whole numbers get a whole half. */
+export function roundMaximum(value: number, whole: boolean): number {
+  if (!(value > 0)) return whole ? 2 : 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  const nice =
+    [1, 2, 3, 4, 6, 8, 10].map((step) => step * power).find((step) => step >= value * 0.999999) ?? 10 * power;
+  return whole ? Math.max(2, Math.ceil(nice / 2) * 2) : nice;
+}
+
+/** `count` moments from the start to the end of a span, evenly. */
+export function ticks(fromMs: number, toMs: number, count = 5): number[] {
+  return Array.from({ length: count }, (_, at) => Math.round(fromMs + ((toMs - fromMs) * at) / (count - 1)));
+}
+
+/** Labels of marks that would lie on each other are left out; their lines stay. */
+export function labelled<Mark extends { readonly atMs: number }>(
+  marks: readonly Mark[],
+  spanMs: number,
+  apart = 0.22,
+): ReadonlySet<Mark> {
+  const kept = new Set<Mark>();
+  let last = Number.NEGATIVE_INFINITY;
+  for (const mark of [...marks].sort((a, b) => a.atMs - b.atMs)) {
+    if (mark.atMs - last < apart * spanMs) continue;
+    kept.add(mark);
+    last = mark.atMs;
+  }
+  return kept;
+}
+
+/** The newest value that is known. */
+export function lastKnown(values: readonly (number | null)[]): number | null {
+  for (let at = values.length - 1; at >= 0; at -= 1) {
+    const value = values[at];
+    if (value !== null && value !== undefined) return value;
+  }
+  return null;
+}

@@ -1,0 +1,269 @@
+import { type ReactElement, useMemo, useRef, useState } from 'react';
+import {
+  Area,
+  Bar,
+  CartesianGrid,
+  ComposedChart,
+  Line,
+  ReferenceArea,
+  ReferenceLine,
+  ResponsiveContainer,
+  Tooltip,
+  XAxis,
+  YAxis,
+} from 'recharts';
+import { useI18n } from '../i18n/i18n.tsx';
+import { Legend, PointDot, PointTip } from './parts.tsx';
+import { labelled, type Point, roundMaximum, ticks, toPoints } from './points.ts';
+import { type SeriesStyle, seriesStyle, seriesVar } from './series-style.ts';
+import { TableView } from './table-view.tsx';
+
+export interface ChartSeries {
+  readonly id: string;
+  readonly label: string;
+  readonly shape: 'line' | 'step' | 'area' | 'bar';
+  readonly values: readonly (number | null)[];
+  readonly style?: SeriesStyle;
+}
+export interface ChartSpan {
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** `cooldown` is shaded in the warning's colour, `gap` in grey. */
+  readonly kind: 'cooldown' | 'gap';
+}
+export interface TimeSeriesProps {
+  readonly label: string;
+  readonly unit: string;
+  readonly atMs: readonly number[];
+  readonly stepMs: number;
+  readonly series: readonly ChartSeries[];
+  readonly height: number;
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** The right edge is now. */
+  readonly live: boolean;
+  readonly whole?: boolean;
+  readonly domain?: readonly [number, number];
+  readonly threshold?: { readonly value: number; readonly label: string };
+  readonly marks?: readonly { readonly atMs: number; readonly sentence: string }[];
+  readonly spans?: readonly ChartSpan[];
+  readonly format: (value: number | null) => string;
+  readonly asTable: boolean;
+  /** Charts of one group share the cursor. */
+  readonly group?: string;
+  /** A stretch of time was drawn with the pointer. */
+  readonly onSelect?: (fromMs: number, toMs: number) => void;
+}
+
+const MARGIN = { top: 18, right: 10, bottom: 0, left: 0 } as const;
+const AXIS_WIDTH = 40;
+
+/** The one chart of the console: values over time on a shared axis. Nothing moves by itself, and a gap stays a gap. */
+export function TimeSeries(props: TimeSeriesProps): ReactElement {
+  const { atMs, series, stepMs } = props;
+  const points = useMemo(() => toPoints({ atMs, series }, stepMs), [atMs, series, stepMs]);
+  if (props.asTable) {
+    return (
+      <div className="chart-table" style={{ height: props.height + 24 }}>
+        <TableView points={points} series={props.series} label={props.label} format={props.format} />
+      </div>
+    );
+  }
+  return (
+    <>
+      <Plot {...props} points={points} />
+      <Legend series={props.series} format={props.format} />
+    </>
+  );
+}
+
+function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): ReactElement {
+  const { t, f } = useI18n();
+  const [drag, setDrag] = useState<readonly [number, number] | null>(null);
+  const start = useRef<number | null>(null);
+  const maximum = useMemo(() => highest(props.points, props.series), [props.points, props.series]);
+  const top = props.domain?.[1] ?? roundMaximum(maximum, props.whole ?? false);
+  const bottom = props.domain?.[0] ?? 0;
+  const xTicks = ticks(props.fromMs, props.toMs);
+  const marks = (props.marks ?? []).filter((mark) => mark.atMs >= props.fromMs && mark.atMs <= props.toMs);
+  const named = labelled(marks, props.toMs - props.fromMs);
+  const clip = (atMs: number) => Math.max(props.fromMs, Math.min(props.toMs, atMs));
+
+  const onDown = (state: { activeLabel?: string | number | undefined }) => {
+    const at = Number(state.activeLabel);
+    start.current = props.onSelect && Number.isFinite(at) ? at : null;
+  };
+  const onMove = (state: { activeLabel?: string | number | undefined }) => {
+    const at = Number(state.activeLabel);
+    if (start.current !== null && Number.isFinite(at)) setDrag([start.current, at]);
+  };
+  const onUp = () => {
+    const [a, b] = drag ?? [0, 0];
+    start.current = null;
+    setDrag(null);
+    if (Math.abs(a - b) >= 2 * props.stepMs) props.onSelect?.(Math.min(a, b), Math.max(a, b));
+  };
+
+  return (
+    <div className="chart" style={{ height: props.height }}>
+      <ResponsiveContainer width="100%" height={props.height} initialDimension={{ width: 420, height: props.height }}>
+        <ComposedChart
+          data={props.points as Point[]}
+          margin={MARGIN}
+          barCategoryGap={1}
+          title={props.label}
+          {...(props.group ? { syncId: props.group, syncMethod: 'value' as const } : {})}
+          onMouseDown={onDown}
+          onMouseMove={onMove}
+          onMouseUp={onUp}
+          onMouseLeave={onUp}
+        >
+          <CartesianGrid vertical={false} stroke="var(--line)" />
+          <XAxis
+            dataKey="atMs"
+            type="number"
+            domain={[props.fromMs, props.toMs]}
+            allowDataOverflow
+            ticks={xTicks}
+            interval={0}
+            height={20}
+            axisLine={false}
+            tickLine={false}
+            tick={(tick: TickProps) => (
+              <TimeTick
+                {...tick}
+                count={xTicks.length}
+                text={tickText(tick.payload.value, props, f.clock, t('time.now'))}
+              />
+            )}
+          />
+          <YAxis
+            width={AXIS_WIDTH}
+            domain={[bottom, top]}
+            allowDataOverflow
+            ticks={[bottom, (bottom + top) / 2, top]}
+            interval={0}
+            axisLine={false}
+            tickLine={false}
+            tickFormatter={(value: number) => props.format(value)}
+          />
+          <text x={AXIS_WIDTH} y={10}>
+            {props.unit}
+          </text>
+          {(props.spans ?? []).map((span) => (
+            <ReferenceArea
+              key={`${span.kind}${span.fromMs}`}
+              x1={clip(span.fromMs)}
+              x2={clip(span.toMs)}
+              fill={span.kind === 'cooldown' ? 'var(--warn)' : 'var(--line)'}
+              fillOpacity={span.kind === 'cooldown' ? 0.18 : 0.6}
+              className={`span-${span.kind}`}
+            />
+          ))}
+          <Tooltip
+            isAnimationActive={false}
+            cursor={{ stroke: 'var(--edge)', strokeWidth: 1 }}
+            content={<PointTip series={props.series} format={props.format} />}
+          />
+          {props.series.map((series) => shapeOf(series, props.points.length))}
+          {props.threshold && (
+            <ReferenceLine
+              y={props.threshold.value}
+              stroke="var(--bad)"
+              strokeDasharray="5 3"
+              label={{ value: props.threshold.label, position: 'insideTopLeft', fontSize: 11.5 }}
+            />
+          )}
+          {marks.map((mark) => (
+            <ReferenceLine
+              key={`${mark.atMs}${mark.sentence}`}
+              x={mark.atMs}
+              stroke="var(--quiet)"
+              strokeDasharray="2 2"
+              {...(named.has(mark)
+                ? { label: { value: short(mark.sentence), position: markSide(mark.atMs, props), fontSize: 11.5 } }
+                : {})}
+            />
+          ))}
+          {drag && <ReferenceArea x1={drag[0]} x2={drag[1]} fill="var(--accent)" fillOpacity={0.16} />}
+        </ComposedChart>
+      </ResponsiveContainer>
+    </div>
+  );
+}
+
+interface TickProps {
+  readonly x: number | string;
+  readonly y: number | string;
+  readonly index: number;
+  readonly payload: { readonly value: number };
+}
+
+function TimeTick(props: TickProps & { readonly count: number; readonly text: string }): ReactElement {
+  const anchor = props.index === 0 ? 'start' : props.index === props.count - 1 ? 'end' : 'middle';
+  return (
+    <text x={props.x} y={Number(props.y) + 8} textAnchor={anchor}>
+      {props.text}
+    </text>
+  );
+}
+
+const DAY_MS = 86_400_000;
+
+function tickText(atMs: number, props: TimeSeriesProps, clock: (atMs: number) => string, now: string): string {
+  if (props.live && atMs >= props.toMs) return now;
+  const span = props.toMs - props.fromMs;
+  if (span > 2 * DAY_MS) return `−${Math.round((props.toMs - atMs) / DAY_MS)} d`;
+  return span <= 4 * 60_000 ? clock(atMs) : clock(atMs).slice(0, 5);
+}
+
+/** Near the right edge a label stands left of its line. */
+function markSide(atMs: number, props: TimeSeriesProps): 'insideTopLeft' | 'insideTopRight' {
+  return (atMs - props.fromMs) / (props.toMs - props.fromMs) > 0.66 ? 'insideTopRight' : 'insideTopLeft';
+}
+
+const short = (sentence: string): string => (sentence.length > 24 ? `${sentence.slice(0, 23)}…` : sentence);
+
+function highest(points: readonly Point[], series: readonly ChartSeries[]): number {
+  let best = 0;
+  for (const point of points) for (const { id } of series) best = Math.max(best, point[id] ?? 0);
+  return best;
+}
+
+function shapeOf(series: ChartSeries, count: number): ReactElement {
+  const look = series.style ?? seriesStyle(series.id);
+  const colour = seriesVar(look.colour);
+  const shared = { dataKey: series.id, name: series.label, isAnimationActive: false } as const;
+  if (series.shape === 'bar') {
+    return <Bar key={series.id} {...shared} fill={colour} stackId="bars" minPointSize={1} maxBarSize={14} />;
+  }
+  const type = series.shape === 'line' ? ('linear' as const) : ('stepAfter' as const);
+  if (series.shape === 'area') {
+    return (
+      <Area
+        key={series.id}
+        {...shared}
+        type={type}
+        stroke="none"
+        fill={colour}
+        fillOpacity={0.26}
+        dot={false}
+        activeDot={false}
+        connectNulls={false}
+      />
+    );
+  }
+  return (
+    <Line
+      key={series.id}
+      {...shared}
+      type={type}
+      stroke={colour}
+      strokeWidth={1.6}
+      strokeDasharray={look.dash}
+      dot={<PointDot look={look} count={count} />}
+      activeDot={false}
+      connectNulls={false}
+    />
+  );
+}

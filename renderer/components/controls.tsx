@@ -1,0 +1,162 @@
+import { type ReactElement, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { useI18n } from '../i18n/i18n.tsx';
+import { copyText } from './clipboard.ts';
+import { Icon } from './icons.tsx';
+
+/** Radio buttons that stand side by side. */
+export function Segments<Value extends string>(props: {
+  readonly label: string;
+  readonly value: Value;
+  readonly options: readonly { readonly value: Value; readonly label: ReactNode; readonly title?: string }[];
+  readonly disabled?: boolean;
+  readonly onChange: (value: Value) => void;
+}): ReactElement {
+  const name = useId();
+  return (
+    <fieldset className="segments" disabled={props.disabled ?? false}>
+      <legend className="visually-hidden">{props.label}</legend>
+      {props.options.map((option) => (
+        <label key={option.value} title={option.title}>
+          <input
+            type="radio"
+            name={name}
+            value={option.value}
+            checked={option.value === props.value}
+            onChange={() => props.onChange(option.value)}
+          />
+          {option.label}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+export function Check(props: {
+  readonly label: ReactNode;
+  readonly checked: boolean;
+  readonly disabled?: boolean;
+  readonly onChange: (checked: boolean) => void;
+}): ReactElement {
+  return (
+    <label className="check">
+      <input
+        type="checkbox"
+        checked={props.checked}
+        disabled={props.disabled ?? false}
+        onChange={(event) => props.onChange(event.target.checked)}
+      />
+      <span>{props.label}</span>
+    </label>
+  );
+}
+
+export function CopyButton({ text, label }: { readonly text: string; readonly label: string }): ReactElement {
+  const { t } = useI18n();
+  const [done, setDone] = useState(false);
+  useEffect(() => {
+    if (!done) return;
+    const timer = setTimeout(() => setDone(false), 1500);
+    return () => clearTimeout(timer);
+  }, [done]);
+  return (
+    <button
+      type="button"
+      className="icon-button"
+      aria-label={done ? t('copy.done') : label}
+      title={label}
+      onClick={() => setDone(copyText(text))}
+    >
+      <Icon name={done ? 'check' : 'copy'} />
+    </button>
+  );
+}
+
+/** Text to take away. */
+export function Snippet({ text, label }: { readonly text: string; readonly label: string }): ReactElement {
+  return (
+    <div className="snippet">
+      <section className="code" aria-label={label}>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
+        <pre tabIndex={0}>{text}</pre>
+      </section>
+      <CopyButton text={text} label={label} />
+    </div>
+  );
+}
+
+/** Escape goes to the innermost open thing: a dialog closes itself, a side panel by this. */
+export function useEscape(onEscape: () => void): void {
+  const latest = useRef(onEscape);
+  latest.current = onEscape;
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape' || event.defaultPrevented || document.querySelector('dialog[open]')) return;
+      latest.current();
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  }, []);
+}
+
+/** What a row opened: beside the table on wide windows, over it on narrow ones. Takes focus, and gives it back. */
+export function Side(props: {
+  readonly title: string;
+  readonly head?: ReactNode;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}): ReactElement {
+  const { t } = useI18n();
+  const panel = useRef<HTMLElement>(null);
+  useEscape(props.onClose);
+  useEffect(() => {
+    const before = document.activeElement;
+    panel.current?.focus({ preventScroll: true });
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+    };
+  }, []);
+  return (
+    <aside className="side" ref={panel} tabIndex={-1} aria-label={props.title}>
+      <header>
+        <h3>{props.title}</h3>
+        {props.head}
+        <button type="button" className="icon-button" aria-label={t('action.close')} onClick={props.onClose}>
+          <Icon name="close" />
+        </button>
+      </header>
+      {props.children}
+    </aside>
+  );
+}
+
+/** A modal question or form. The browser keeps focus inside and closes on Escape. */
+export function Sheet(props: {
+  readonly title: string;
+  readonly wide?: boolean;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}): ReactElement {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    const element = dialog.current;
+    if (element && !element.open) element.showModal();
+    return () => element?.close();
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      className={props.wide ? 'wide' : undefined}
+      aria-labelledby={heading}
+      onCancel={(event) => {
+        event.preventDefault();
+        props.onClose();
+      }}
+    >
+      <div className="body">
+        <h3 id={heading}>{props.title}</h3>
+        {props.children}
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,114 @@
+/**
+ * Figures as an operator reads them. Unknown is a dash, never 0. Every function is pure; `Formats` is made once per language.
+ */
+export const UNKNOWN = '—';
+type Maybe = number | null | undefined;
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+export interface Formats {
+  readonly locale: string;
+  /** Whole or with the given digits after the point. */
+  number(value: Maybe, digits?: number): string;
+  /** 0 to 1 -> "77 %". */
+  percent(share: Maybe): string;
+  /** Two significant units at most: "84 ms", "0.4 s", "12 s", "4 min", "2 h 5 min", "3 d". */
+  duration(ms: Maybe): string;
+  /** "42 s ago"; under a second "now". */
+  age(ms: Maybe): string;
+  /** Gigabytes without unit, for a column whose head names it. */
+  gigabytes(bytes: Maybe): string;
+  /** With unit: "310 MB". */
+  bytes(bytes: Maybe): string;
+  usd(value: Maybe): string;
+  /** Cut, not rounded, at four digits: 0.98996 must not read as a pass of 0.99. */
+  cosine(value: Maybe): string;
+  /** "14:05:09", 24 hours, local. */
+  clock(atMs: Maybe): string;
+  /** Day and time, local, for a tip. */
+  moment(atMs: Maybe): string;
+}
+
+export interface FormatWords {
+  readonly now: string;
+  /** With `{age}`. */
+  readonly ago: string;
+}
+
+export function createFormats(locale: string, words: FormatWords, timeZone?: string): Formats {
+  const cache = new Map<number, Intl.NumberFormat>();
+  const digitsFormat = (digits: number) => {
+    let format = cache.get(digits);
+    if (!format) {
+      format = new Intl.NumberFormat(locale, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+      cache.set(digits, format);
+    }
+    return format;
+  };
+  const zone = timeZone === undefined ? {} : { timeZone };
+  const clock = new Intl.DateTimeFormat(locale, {
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+    ...zone,
+  });
+  const moment = new Intl.DateTimeFormat(locale, {
+    dateStyle: 'medium',
+    timeStyle: 'medium',
+    hourCycle: 'h23',
+    ...zone,
+  });
+  const dollars = (digits: number) =>
+    new Intl.NumberFormat(locale, {
+      style: 'currency',
+      currency: 'USD',
+      currencyDisplay: 'narrowSymbol',
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    });
+  const usdCents = dollars(2);
+  const usdFine = dollars(4);
+  const number = (value: number, digits = 0) => digitsFormat(digits).format(value);
+  const known = (value: Maybe, show: (value: number) => string) =>
+    value === null || value === undefined || Number.isNaN(value) ? UNKNOWN : show(value);
+
+  const duration = (ms: number): string => {
+    if (ms < SECOND) return `${number(Math.round(ms))} ms`;
+    if (ms < 10 * SECOND) return `${number(ms / SECOND, 1)} s`;
+    if (ms < MINUTE) return `${number(Math.floor(ms / SECOND))} s`;
+    if (ms < HOUR) return `${number(Math.floor(ms / MINUTE))} min`;
+    if (ms < DAY) {
+      const minutes = Math.floor((ms % HOUR) / MINUTE);
+      const hours = `${number(Math.floor(ms / HOUR))} h`;
+      return ms < 10 * HOUR && minutes > 0 ? `${hours} ${minutes} min` : hours;
+    }
+    return `${number(Math.floor(ms / DAY))} d`;
+  };
+
+  return {
+    locale,
+    number: (value, digits) => known(value, (v) => number(v, digits)),
+    percent: (share) => known(share, (v) => `${number(Math.round(v * 100))} %`),
+    duration: (ms) => known(ms, (v) => duration(Math.max(0, v))),
+    age: (ms) =>
+      known(ms, (v) =>
+        v < SECOND
+          ? words.now
+          : words.ago.replace('{age}', v < MINUTE ? `${number(Math.floor(v / SECOND))} s` : duration(v)),
+      ),
+    gigabytes: (bytes) => known(bytes, (v) => number(v / 1e9, 1)),
+    bytes: (bytes) =>
+      known(bytes, (v) => {
+        if (v < 1e6) return `${number(v / 1e3)} kB`;
+        return v < 1e9 ? `${number(v / 1e6)} MB` : `${number(v / 1e9, 1)} GB`;
+      }),
+    usd: (value) => known(value, (v) => (v !== 0 && Math.abs(v) < 0.1 ? usdFine : usdCents).format(v)),
+    cosine: (value) => known(value, (v) => number(Math.trunc(v * 1e4 + 1e-6) / 1e4, 4)),
+    clock: (atMs) => known(atMs, (v) => clock.format(v)),
+    moment: (atMs) => known(atMs, (v) => moment.format(v)),
+  };
+}

@@ -1,0 +1,206 @@
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type ReactElement, useEffect, useMemo, useRef, useState } from 'react';
+import type { EventView } from '../../preload/contract.ts';
+import { copyText, saveFile } from '../components/clipboard.ts';
+import { Segments } from '../components/controls.tsx';
+import { Panel } from '../components/panel.tsx';
+import { Status, type Tone } from '../components/status.tsx';
+import { useI18n } from '../i18n/i18n.tsx';
+import { useConsole, useTopic } from '../state/console.tsx';
+import { placeHash } from '../state/ui-store.ts';
+
+const ROW_HEIGHT = 30;
+/** Older events are fetched this many at a time. */
+const PAGE_SIZE = 1000;
+type Least = 'info' | 'warn' | 'error';
+
+const SEVERITY_TONE: Readonly<Record<EventView['severity'], Tone>> = { info: 'idle', warn: 'warn', error: 'bad' };
+const RANK: Readonly<Record<EventView['severity'], number>> = { info: 0, warn: 1, error: 2 };
+
+/** What happened, oldest above, newest below. Following stops when one scrolls up, and says how much is new. */
+export function EventsPage(): ReactElement {
+  const { t, f } = useI18n();
+  const { transport } = useConsole();
+  const live = useTopic('events');
+  const [older, setOlder] = useState<readonly EventView[]>([]);
+  const [more, setMore] = useState(true);
+  const [least, setLeast] = useState<Least>('info');
+  const [search, setSearch] = useState('');
+  const [failure, setFailure] = useState<unknown>(null);
+  const all = useMemo(() => merge(older, live ?? []), [older, live]);
+  const shown = useMemo(() => filterEvents(all, least, search), [all, least, search]);
+  const loadOlder = async () => {
+    const oldest = all[0];
+    try {
+      const page = await transport.call('events.list', { limit: PAGE_SIZE, ...(oldest ? { before: oldest.id } : {}) });
+      setOlder((held) => merge(page.events, held));
+      setMore(page.more);
+      setFailure(null);
+    } catch (error) {
+      setFailure(error);
+    }
+  };
+  const lines = () => shown.map((event) => JSON.stringify(event)).join('\n');
+  return (
+    <div className="stack">
+      <div className="row">
+        <input
+          className="field grow"
+          data-filter
+          type="search"
+          aria-label={t('events.search')}
+          placeholder={`${t('events.search')}   /`}
+          value={search}
+          onChange={(event) => setSearch(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key !== 'Escape') return;
+            setSearch('');
+            event.currentTarget.blur();
+          }}
+        />
+        <Segments<Least>
+          label={t('events.least')}
+          value={least}
+          options={[
+            { value: 'info', label: t('severity.all') },
+            { value: 'warn', label: t('severity.warnUp') },
+            { value: 'error', label: t('severity.errorsOnly') },
+          ]}
+          onChange={setLeast}
+        />
+        <button type="button" className="button" onClick={() => copyText(lines())}>
+          {t('action.copy')}
+        </button>
+        <button
+          type="button"
+          className="button"
+          onClick={() =>
+            saveFile({ fileName: 'events.jsonl', mediaType: 'application/jsonl', content: `${lines()}\n` })
+          }
+        >
+          JSONL
+        </button>
+      </div>
+      <Panel
+        live
+        label={t('page.events')}
+        loading={!live}
+        error={failure}
+        onRetry={() => void loadOlder()}
+        minHeight={300}
+        empty={live && all.length === 0 && !more ? { why: t('events.empty') } : null}
+        noMatch={
+          all.length > 0 && shown.length === 0
+            ? () => {
+                setLeast('info');
+                setSearch('');
+              }
+            : null
+        }
+      >
+        <EventList events={shown} onOlder={more ? () => void loadOlder() : null} />
+      </Panel>
+      <p className="quiet">
+        <small>{t('events.count', { shown: f.number(shown.length), all: f.number(all.length) })}</small>
+      </p>
+    </div>
+  );
+}
+
+/** By time and without doubles. */
+export function merge(older: readonly EventView[], newer: readonly EventView[]): readonly EventView[] {
+  const known = new Map<string, EventView>();
+  for (const event of older) known.set(event.id, event);
+  for (const event of newer) known.set(event.id, event);
+  return [...known.values()].sort((a, b) => a.atMs - b.atMs || (a.id < b.id ? -1 : 1));
+}
+
+export function filterEvents(events: readonly EventView[], least: Least, search: string): readonly EventView[] {
+  const wanted = search.trim().toLowerCase();
+  if (least === 'info' && wanted === '') return events;
+  return events.filter(
+    (event) =>
+      RANK[event.severity] >= RANK[least] &&
+      (wanted === '' ||
+        `${event.sentence} ${event.code} ${event.source} ${event.requestId ?? ''}`.toLowerCase().includes(wanted)),
+  );
+}
+
+function EventList(props: {
+  readonly events: readonly EventView[];
+  readonly onOlder: (() => void) | null;
+}): ReactElement {
+  const { t, f } = useI18n();
+  const list = useRef<HTMLDivElement>(null);
+  const [following, setFollowing] = useState(true);
+  const [seen, setSeen] = useState(0);
+  const count = props.events.length;
+  const rows = useVirtualizer({
+    count,
+    getScrollElement: () => list.current,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: 12,
+  });
+  useEffect(() => {
+    if (!following || count === 0) return;
+    rows.scrollToIndex(count - 1, { align: 'end' });
+    setSeen(count);
+  }, [following, count, rows]);
+  const fresh = following ? 0 : Math.max(0, count - seen);
+  return (
+    <>
+      <div className="row">
+        {props.onOlder && (
+          <button type="button" className="link" onClick={props.onOlder}>
+            {t('events.older')}
+          </button>
+        )}
+        {!following && (
+          <button type="button" className="link" onClick={() => setFollowing(true)}>
+            {fresh > 0 ? t('events.fresh', { count: f.number(fresh) }) : t('events.follow')}
+          </button>
+        )}
+      </div>
+      <section
+        ref={list}
+        className="event-list"
+        aria-label={t('page.events')}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+        tabIndex={0}
+        onScroll={(event) => {
+          const element = event.currentTarget;
+          const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < ROW_HEIGHT;
+          if (atEnd !== following) {
+            setFollowing(atEnd);
+            if (!atEnd) setSeen(count);
+          }
+        }}
+      >
+        <ul className="inner" style={{ height: rows.getTotalSize() }}>
+          {rows.getVirtualItems().map((item) => {
+            const event = props.events[item.index];
+            return (
+              event && (
+                <li key={event.id} className="event" style={{ transform: `translateY(${item.start}px)` }}>
+                  <time className="num" dateTime={new Date(event.atMs).toISOString()} title={f.moment(event.atMs)}>
+                    {f.clock(event.atMs)}
+                  </time>
+                  <Status tone={SEVERITY_TONE[event.severity]}>{t(`severity.${event.severity}`)}</Status>
+                  <span className="quiet">{event.source}</span>
+                  <span className="sentence" title={event.sentence}>
+                    {event.sentence}
+                  </span>
+                  {event.requestId ? (
+                    <a href={placeHash('requests', event.requestId)}>{t('events.trace')}</a>
+                  ) : (
+                    <code>{event.code}</code>
+                  )}
+                </li>
+              )
+            );
+          })}
+        </ul>
+      </section>
+    </>
+  );
+}

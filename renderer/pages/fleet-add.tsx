@@ -1,0 +1,235 @@
+import { type FormEvent, type ReactElement, useState } from 'react';
+import type { EnrolmentView, Output } from '../../preload/contract.ts';
+import { useUi } from '../app/ui.tsx';
+import { Segments, Sheet, Snippet } from '../components/controls.tsx';
+import { Moment } from '../components/moment.tsx';
+import { Failure, Panel } from '../components/panel.tsx';
+import { Note, Status } from '../components/status.tsx';
+import { useI18n } from '../i18n/i18n.tsx';
+import { useChange, useConsole, useRead } from '../state/console.tsx';
+
+type Way = 'found' | 'address' | 'command';
+
+/** Three ways to a new machine: one that was seen on the network, one whose address is known, one with nothing on it yet. */
+export function AddMachine({ onClose }: { readonly onClose: () => void }): ReactElement {
+  const { t } = useI18n();
+  const [way, setWay] = useState<Way>('found');
+  const [address, setAddress] = useState('');
+  return (
+    <Sheet title={t('add.title')} wide onClose={onClose}>
+      <Segments<Way>
+        label={t('add.way')}
+        value={way}
+        options={[
+          { value: 'found', label: t('add.found') },
+          { value: 'address', label: t('add.address') },
+          { value: 'command', label: t('add.command') },
+        ]}
+        onChange={setWay}
+      />
+      {way === 'found' && (
+        <Found
+          onPick={(picked) => {
+            setAddress(picked);
+            setWay('address');
+          }}
+        />
+      )}
+      {way === 'address' && <PairForm key={address} address={address} onPaired={onClose} />}
+      {way === 'command' && <OneCommand />}
+      <div className="row end">
+        <button type="button" className="button" onClick={onClose}>
+          {t('action.close')}
+        </button>
+      </div>
+    </Sheet>
+  );
+}
+
+/** Machines seen on the network now. A hint only: one behind a VPN is added by its address. */
+export function Found({ onPick }: { readonly onPick: (address: string) => void }): ReactElement {
+  const { t, say } = useI18n();
+  const discovery = useRead('discovery.list', {}, { everyMs: 2000 });
+  const found = (discovery.data?.found ?? []).filter((one) => !one.paired);
+  return (
+    <Panel
+      label={t('add.found')}
+      minHeight={90}
+      loading={discovery.isPending}
+      error={discovery.data ? null : discovery.error}
+      onRetry={() => void discovery.refetch()}
+    >
+      {discovery.data?.problem && <Note tone="warn">{say(discovery.data.problem)}</Note>}
+      {found.length === 0 ? (
+        <p className="quiet">{t(discovery.data?.searching ? 'add.searching' : 'add.nothingFound')}</p>
+      ) : (
+        <ul className="holders">
+          {found.map((one) => (
+            <li key={one.id}>
+              <b>{one.name}</b>
+              <span className="mono quiet" title={t('add.fingerprint')}>
+                {one.address} · {one.fingerprintShort}
+              </span>
+              <button type="button" className="button" onClick={() => onPick(one.address)}>
+                {t('add.pair')}
+                <span className="visually-hidden"> {one.name}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+export function PairForm(props: { readonly address: string; readonly onPaired: () => void }): ReactElement {
+  const { t } = useI18n();
+  const ui = useUi();
+  const add = useChange('nodes.add', ['nodes.list', 'discovery.list']);
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    add.mutate(
+      { address: String(form.get('address')).trim(), joinCode: String(form.get('code')).trim() },
+      {
+        onSuccess: (node) => {
+          ui.announce(t('add.paired', { name: node.name }));
+          props.onPaired();
+        },
+      },
+    );
+  };
+  return (
+    <form className="form" onSubmit={submit}>
+      <div className="pair">
+        <label>
+          {t('add.addressLabel')}
+          <input
+            className="field mono"
+            name="address"
+            required
+            defaultValue={props.address}
+            placeholder="192.168.1.20:7412"
+          />
+        </label>
+        <label>
+          {t('add.code')}
+          <input
+            className="field mono"
+            name="code"
+            required
+            autoComplete="off"
+            spellCheck={false}
+            placeholder="XXXX-XXXX-XXXX-XXXX"
+          />
+        </label>
+      </div>
+      <p className="quiet">{t('add.codeMeans')}</p>
+      {add.isError && <Failure error={add.error} />}
+      <div className="row end">
+        <button type="submit" className="button primary" disabled={add.isPending}>
+          {t(add.isPending ? 'add.pairing' : 'add.pair')}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** The command works once, so it lives in this dialog alone and in no cache. */
+function OneCommand(): ReactElement {
+  const { t } = useI18n();
+  const { transport } = useConsole();
+  const [made, setMade] = useState<Output<'enrolments.create'> | null>(null);
+  const [failure, setFailure] = useState<unknown>(null);
+  const [busy, setBusy] = useState(false);
+  const enrolments = useRead('enrolments.list', {}, { everyMs: 1000, enabled: made !== null });
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const engine = String(form.get('engine'));
+    setBusy(true);
+    setFailure(null);
+    try {
+      const model = String(form.get('model')).trim();
+      setMade(
+        await transport.call('enrolments.create', {
+          model: model === '' ? null : model,
+          engine: engine === '' ? null : engine,
+          baseWeight: Number(form.get('weight')) || 1,
+        }),
+      );
+    } catch (error) {
+      setFailure(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  if (made) {
+    const progress = enrolments.data?.enrolments.find((one) => one.id === made.enrolment.id) ?? made.enrolment;
+    return <Command made={made} progress={progress} />;
+  }
+  return (
+    <form className="form" onSubmit={(event) => void submit(event)}>
+      <p className="quiet">{t('add.commandMeans')}</p>
+      <div className="pair">
+        <label>
+          {t('add.model')}
+          <input className="field mono" name="model" placeholder="qwen3:8b" pattern="[A-Za-z0-9._:\/@\-]{1,128}" />
+        </label>
+        <label>
+          {t('add.engine')}
+          <select className="field" name="engine" defaultValue="ollama">
+            <option value="ollama">Ollama</option>
+            <option value="">{t('add.adopt')}</option>
+          </select>
+        </label>
+      </div>
+      <label>
+        {t('add.weight')}
+        <input className="field num" name="weight" type="number" min="0.1" max="10" step="0.1" defaultValue="1" />
+      </label>
+      {failure !== null && <Failure error={failure} />}
+      <div className="row end">
+        <button type="submit" className="button primary" disabled={busy}>
+          {t('add.make')}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Command(props: {
+  readonly made: Output<'enrolments.create'>;
+  readonly progress: EnrolmentView;
+}): ReactElement {
+  const { t, say } = useI18n();
+  const { progress } = props;
+  const tone =
+    progress.state === 'joined' ? 'ok' : progress.state === 'failed' || progress.state === 'expired' ? 'bad' : 'idle';
+  return (
+    <div className="stack">
+      <h4>Linux, macOS</h4>
+      <Snippet text={props.made.commands.posix} label={t('add.copyPosix')} />
+      <h4>Windows PowerShell</h4>
+      <Snippet text={props.made.commands.powershell} label={t('add.copyPowershell')} />
+      <p className="quiet">{t('add.once')}</p>
+      <div className="row">
+        <Status tone={tone}>{t(`enrolment.${progress.state}`)}</Status>
+        <span className="quiet">
+          {t('add.made')} <Moment atMs={progress.createdAtMs} />
+        </span>
+      </div>
+      <ul className="holders">
+        {progress.steps.map((step) => (
+          <li key={step.code}>
+            <Status tone={step.state === 'done' ? 'ok' : step.state === 'failed' ? 'bad' : 'idle'}>
+              {say({ code: step.code, sentence: step.sentence })}
+            </Status>
+            <span />
+            <span className="num quiet">{step.percent === null ? '' : `${Math.round(step.percent)} %`}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,214 @@
+import { type ReactElement, useState } from 'react';
+import { CHECK_IDS } from '../../preload/contract/names.ts';
+import type { CheckView, RoleView, SpaceView, VerdictView } from '../../preload/contract.ts';
+import { useNavigation } from '../app/place.tsx';
+import { useUi } from '../app/ui.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { Moment } from '../components/moment.tsx';
+import { Failure, Panel } from '../components/panel.tsx';
+import { GLYPHS, Status, type Tone } from '../components/status.tsx';
+import { type I18n, useI18n } from '../i18n/i18n.tsx';
+import { useChange, useConsole, useRead, useTopic } from '../state/console.tsx';
+import { GateDetail } from './gate-detail.tsx';
+import { SpacesPanel } from './gate-spaces.tsx';
+import { NewSpaceSheet } from './role-space.tsx';
+import { verdictTone } from './states.ts';
+
+/** Who may see texts of which space, and why not. One matrix per embedding role. */
+export function GatePage(): ReactElement {
+  const { t } = useI18n();
+  const { place, go } = useNavigation();
+  const roles = useTopic('roles');
+  const verdicts = useTopic('gate');
+  const spaces = useRead('spaces.list', {}, { everyMs: 10_000 });
+  const embedding = (roles ?? []).filter((role) => role.task === 'embed');
+  const chosen =
+    verdicts?.find((row) => row.id === place.target) ??
+    verdicts?.find((row) => row.providerId === place.target) ??
+    null;
+  return (
+    <div className="stack">
+      <Panel live label={t('page.gate')} loading={!roles || !verdicts} minHeight={360}>
+        <div className="stack">
+          {embedding.map((role) => (
+            <RoleMatrix
+              key={role.id}
+              role={role}
+              space={spaces.data?.spaces.find((space) => space.id === role.space?.id) ?? null}
+              rows={(verdicts ?? []).filter((row) => row.role === role.id)}
+              selected={chosen?.id ?? null}
+              onOpen={(row) => go('gate', row.id)}
+            />
+          ))}
+        </div>
+      </Panel>
+      {chosen && (
+        <GateDetail
+          key={chosen.id}
+          row={chosen}
+          rows={(verdicts ?? []).filter((row) => row.role === chosen.role)}
+          role={embedding.find((role) => role.id === chosen.role) ?? null}
+        />
+      )}
+      <SpacesPanel spaces={spaces.data?.spaces ?? null} error={spaces.data ? null : spaces.error} />
+    </div>
+  );
+}
+
+function RoleMatrix(props: {
+  readonly role: RoleView;
+  readonly space: SpaceView | null;
+  readonly rows: readonly VerdictView[];
+  readonly selected: string | null;
+  readonly onOpen: (row: VerdictView) => void;
+}): ReactElement {
+  const i18n = useI18n();
+  const { t, f } = i18n;
+  const { role, space } = props;
+  const verify = useChange('gate.verify', ['gate.list']);
+  return (
+    <section aria-label={role.id}>
+      <div className="space-head">
+        <h3>{role.id}</h3>
+        <small className="grow">
+          {space
+            ? t(space.trial ? 'gate.trialLine' : 'gate.spaceLine', {
+                space: space.id,
+                width: f.number(space.width),
+                founder: `${space.founder.nodeName} / ${space.founder.model}`,
+              })
+            : t('gate.noSpace')}{' '}
+          {space && <Moment atMs={space.foundedAtMs} />}
+        </small>
+        {!role.space && <FoundButton role={role} />}
+        {props.rows.length > 0 && (
+          <button type="button" className="link quiet" disabled={verify.isPending} onClick={() => verify.mutate({})}>
+            {t('gate.verifyAll')}
+          </button>
+        )}
+      </div>
+      {props.rows.length === 0 ? (
+        <p className="empty">{t('gate.empty')}</p>
+      ) : (
+        <DataTable
+          label={t('gate.matrix', { role: role.id })}
+          className="matrix"
+          columns={columnsOf(i18n)}
+          rows={props.rows}
+          rowKey={(row) => row.id}
+          selected={props.selected}
+          onOpen={props.onOpen}
+        />
+      )}
+    </section>
+  );
+}
+
+/** A role without a space refuses every text until somebody founds one. */
+function FoundButton({ role }: { readonly role: RoleView }): ReactElement {
+  const { t } = useI18n();
+  const { transport } = useConsole();
+  const [preview, setPreview] = useState<Parameters<typeof NewSpaceSheet>[0]['preview'] | null>(null);
+  const [failure, setFailure] = useState<unknown>(null);
+  const open = async () => {
+    try {
+      const { founders } = await transport.call('spaces.candidates', { role: role.id });
+      setPreview({ effect: 'new-space', reasons: [], founders });
+    } catch (error) {
+      setFailure(error);
+    }
+  };
+  return (
+    <>
+      <button type="button" className="button primary" onClick={() => void open()}>
+        {t('gate.found')}
+      </button>
+      {failure !== null && <Failure error={failure} />}
+      {preview && <NewSpaceSheet role={role} patch={{}} preview={preview} onClose={() => setPreview(null)} />}
+    </>
+  );
+}
+
+/** Founds a space from one provider that differs from the present one. */
+export function useFoundFrom(role: RoleView | null) {
+  const { transport } = useConsole();
+  const ui = useUi();
+  const [preview, setPreview] = useState<Parameters<typeof NewSpaceSheet>[0]['preview'] | null>(null);
+  const open = async (providerId: string) => {
+    if (!role) return;
+    const { founders } = await transport.call('spaces.candidates', { role: role.id });
+    setPreview({ effect: 'new-space', reasons: [], founders: founders.filter((one) => one.providerId === providerId) });
+  };
+  return { preview, open, close: () => setPreview(null), announce: ui.announce };
+}
+
+const CHECK_TONE: Readonly<Record<CheckView['state'], Tone>> = {
+  pass: 'ok',
+  fail: 'bad',
+  reduced: 'warn',
+  skipped: 'idle',
+  'not-run': 'idle',
+  running: 'idle',
+};
+
+function columnsOf({ t, f, say }: I18n): readonly Column<VerdictView>[] {
+  return [
+    {
+      id: 'provider',
+      head: t('gate.provider'),
+      cell: (row) => (
+        <>
+          <b>{row.title}</b>
+          <small>
+            {[
+              row.engineKind,
+              row.upstream ? t('gate.pinnedTo', { upstream: row.upstream }) : row.model,
+              row.founder ? t('gate.founder') : '',
+            ]
+              .filter(Boolean)
+              .join(', ')}
+          </small>
+        </>
+      ),
+    },
+    {
+      id: 'verdict',
+      head: t('gate.verdict'),
+      cell: (row) => (
+        <>
+          <Status tone={verdictTone(row.verdict)}>{t(`verdict.${row.verdict}`)}</Status>
+          {row.running && <small>{t('gate.checking')}</small>}
+        </>
+      ),
+    },
+    ...CHECK_IDS.map((id) => ({
+      id,
+      head: t(`check.${id}`),
+      cell: (row: VerdictView) => {
+        const check = row.checks.find((one) => one.check === id);
+        if (!check) return <span className="cell idle">{`${GLYPHS.idle} ${t('checkState.not-run')}`}</span>;
+        const figure = checkFigure(check, f);
+        return (
+          <span
+            className={`cell ${CHECK_TONE[check.state]}`}
+            title={check.note ? say(check.note) : t(`checkState.${check.state}`)}
+          >
+            <span className="glyph" aria-hidden="true">
+              {GLYPHS[CHECK_TONE[check.state]]}
+            </span>
+            <span className="visually-hidden">{t(`checkState.${check.state}`)} </span>
+            {figure ?? t(`checkState.${check.state}`)}
+          </span>
+        );
+      },
+    })),
+    { id: 'checked', head: t('gate.checked'), cell: (row) => <Moment atMs={row.checkedAtMs} inRow /> },
+  ];
+}
+
+/** Widths and limits are counts, norms have two digits, everything else is a cosine. */
+function checkFigure(check: CheckView, f: I18n['f']): string | null {
+  if (check.figure === null) return null;
+  if (check.check === 'width' || check.check === 'limit') return f.number(check.figure);
+  return check.check === 'norm' ? f.number(check.figure, 2) : f.cosine(check.figure);
+}

@@ -1,0 +1,241 @@
+import { type ReactElement, useMemo, useState } from 'react';
+import { useStore } from 'zustand';
+import { RANGES, ROLE_IDS } from '../../preload/contract/names.ts';
+import type { FiguresView, HistoryView, LastHourView, Range, Series } from '../../preload/contract.ts';
+import { useUi } from '../app/ui.tsx';
+import { ChartPanel } from '../charts/chart-panel.tsx';
+import type { ChartSeries, ChartSpan } from '../charts/time-series.tsx';
+import { Segments } from '../components/controls.tsx';
+import { useStaleAge } from '../components/panel.tsx';
+import { useI18n } from '../i18n/i18n.tsx';
+import { useRead, useTopic } from '../state/console.tsx';
+import { RANGE_MS, RENEW_MS, withSamples } from '../state/live-history.ts';
+import { useNow } from '../state/ticker.tsx';
+import { NeedsYou } from './overview-needs.tsx';
+
+const CHART_HEIGHT = 186;
+type RoleId = (typeof ROLE_IDS)[number];
+
+/** The range, and the way back to now after a stretch was drawn. */
+export function RangeTools(): ReactElement {
+  const { t } = useI18n();
+  const ui = useUi();
+  const { range, zoom } = useStore(ui);
+  return (
+    <>
+      {zoom && (
+        <button type="button" className="button" onClick={() => ui.setState({ zoom: null })}>
+          {t('overview.resumeLive')}
+        </button>
+      )}
+      <Segments<Range>
+        label={t('overview.range')}
+        value={range}
+        options={RANGES.map((value) => ({ value, label: t(`range.${value}`) }))}
+        onChange={(next) => ui.setState({ range: next, zoom: null })}
+      />
+    </>
+  );
+}
+
+export function OverviewPage(): ReactElement {
+  const { range, zoom } = useStore(useUi());
+  const [role, setRole] = useState<RoleId>('code-assistant');
+  const overview = useRead('overview.get', { range, role }, { everyMs: zoom ? false : RENEW_MS[range] });
+  const samples = useTopic('series');
+  const latest = samples?.at(-1);
+  const history = useMemo(
+    () => (overview.data ? withSamples(overview.data.history, samples ?? []) : null),
+    [overview.data, samples],
+  );
+  return (
+    <div className="stack">
+      <Figures figures={latest?.figures ?? overview.data?.figures ?? null} />
+      <div className="overview">
+        <Charts
+          history={history}
+          loading={overview.isPending}
+          error={overview.isError && !overview.data ? overview.error : null}
+          onRetry={() => void overview.refetch()}
+          role={role}
+          onRole={setRole}
+        />
+        <aside>
+          <NeedsYou />
+          <LastHourFigures figures={latest?.lastHour ?? overview.data?.lastHour ?? null} />
+        </aside>
+      </div>
+    </div>
+  );
+}
+
+function Figures({ figures }: { readonly figures: FiguresView | null }): ReactElement {
+  const { t, f } = useI18n();
+  const stale = useStaleAge(true);
+  const waiting = figures?.oldestWaitRole
+    ? `${figures.oldestWaitRole}, ${t(`class.${figures.oldestWaitClass ?? 'normal'}`)}`
+    : figures?.oldestWaitMs === 0
+      ? t('overview.nothingWaits')
+      : '\u00a0';
+  const cap =
+    figures === null
+      ? '\u00a0'
+      : figures.capTodayUsd === null
+        ? t('overview.noCap')
+        : t('overview.ofCap', { cap: f.usd(figures.capTodayUsd) });
+  return (
+    <section className={stale === null ? 'figures-bar' : 'figures-bar stale-body'} aria-label={t('overview.figures')}>
+      <div>
+        <small>{t('overview.rate')}</small>
+        <strong>{f.number(figures?.requestsPerSecond, 1)}</strong>
+        <span>
+          {figures
+            ? t('overview.split', {
+                local: f.number(figures.localPerSecond, 1),
+                cloud: f.number(figures.cloudPerSecond, 1),
+              })
+            : '\u00a0'}
+        </span>
+      </div>
+      <div>
+        <small>{t('overview.oldest')}</small>
+        <strong>{f.duration(figures?.oldestWaitMs)}</strong>
+        <span>{waiting}</span>
+      </div>
+      <div>
+        <small>{t('overview.spent')}</small>
+        <strong>{f.usd(figures?.spentTodayUsd)}</strong>
+        <span>{cap}</span>
+      </div>
+    </section>
+  );
+}
+
+function LastHourFigures({ figures }: { readonly figures: LastHourView | null }): ReactElement {
+  const { t, f } = useI18n();
+  return (
+    <section>
+      <h3>{t('overview.lastHour')}</h3>
+      <dl className="facts figures">
+        <dt>{t('overview.localShare')}</dt>
+        <dd>{f.percent(figures?.localShare)}</dd>
+        <dt>{t('overview.overflowed')}</dt>
+        <dd>{f.number(figures?.overflowed)}</dd>
+        <dt>{t('overview.refused')}</dt>
+        <dd>{f.number(figures?.refused)}</dd>
+        <dt>{t('overview.stopped')}</dt>
+        <dd>{f.number(figures?.stoppedByGate)}</dd>
+      </dl>
+    </section>
+  );
+}
+
+interface ChartsProps {
+  readonly history: HistoryView | null;
+  readonly loading: boolean;
+  readonly error: unknown;
+  readonly onRetry: () => void;
+  readonly role: RoleId;
+  readonly onRole: (role: RoleId) => void;
+}
+
+const NO_SERIES: readonly Series[] = [];
+
+/** Series as the chart takes them, named by what follows the first dot of their id. */
+function named(series: readonly Series[], shape: ChartSeries['shape'], label: (name: string) => string): ChartSeries[] {
+  return series.map(({ id, values }) => ({ id, values, shape, label: label(id.slice(id.indexOf('.') + 1)) }));
+}
+
+function Charts(props: ChartsProps): ReactElement {
+  const { t, f } = useI18n();
+  const ui = useUi();
+  const { range, zoom } = useStore(ui);
+  const now = useNow();
+  const { history } = props;
+  const end = Math.max(history?.atMs.at(-1) ?? 0, now);
+  const [fromMs, toMs] = zoom ?? [end - RANGE_MS[range], end];
+  const series = useMemo(
+    () => ({
+      queue: named(history?.queue ?? NO_SERIES, 'step', (id) => id),
+      latency: named(history?.latency ?? NO_SERIES, 'line', (id) => id),
+      tooMany: named(history?.tooMany ?? NO_SERIES, 'bar', (id) => id),
+      permits: named(history?.permits ?? NO_SERIES, 'step', (id) =>
+        t(id === 'inFlight' ? 'permits.inFlight' : id === 'effective' ? 'permits.effective' : 'permits.ceiling'),
+      ).map((one) => (one.id === 'permits.inFlight' ? { ...one, shape: 'area' as const } : one)),
+    }),
+    [history, t],
+  );
+  const gaps: ChartSpan[] = (history?.gaps ?? []).map((gap) => ({ ...gap, kind: 'gap' }));
+  const cooldowns: ChartSpan[] = (history?.cooldowns ?? []).map((span) => ({ ...span, kind: 'cooldown' }));
+  const marks = history?.marks ?? [];
+  const shared = {
+    atMs: history?.atMs ?? [],
+    stepMs: history?.stepMs ?? 1000,
+    height: CHART_HEIGHT,
+    fromMs,
+    toMs,
+    live: zoom === null,
+    group: 'overview',
+    loading: props.loading,
+    error: props.error,
+    onRetry: props.onRetry,
+    onSelect: (from: number, to: number) => ui.setState({ zoom: [from, to] }),
+  };
+  return (
+    <div className="charts">
+      <ChartPanel
+        {...shared}
+        title={t('overview.queue')}
+        sub={t('overview.byRole')}
+        unit={t('unit.requests')}
+        whole
+        series={series.queue}
+        marks={marks.filter((mark) => mark.kind === 'node' || mark.kind === 'restart')}
+        spans={gaps}
+        format={(value) => f.number(value)}
+      />
+      <ChartPanel
+        {...shared}
+        title={t('overview.latency')}
+        sub={t('overview.firstByte', { count: f.number(history?.latencyCount) })}
+        unit="ms"
+        series={series.latency}
+        spans={gaps}
+        format={(value) => f.number(value)}
+        tools={
+          <select
+            className="link quiet"
+            aria-label={t('overview.latencyRole')}
+            value={props.role}
+            onChange={(event) => props.onRole(ROLE_IDS.find((id) => id === event.target.value) ?? props.role)}
+          >
+            {ROLE_IDS.map((id) => (
+              <option key={id}>{id}</option>
+            ))}
+          </select>
+        }
+      />
+      <ChartPanel
+        {...shared}
+        title={t('overview.tooMany')}
+        sub={t('overview.byUpstream')}
+        unit={t('unit.tooMany', { step: f.duration(shared.stepMs) })}
+        whole
+        series={series.tooMany}
+        marks={marks.filter((mark) => mark.kind === 'cut')}
+        spans={gaps}
+        format={(value) => f.number(value)}
+      />
+      <ChartPanel
+        {...shared}
+        title={t('overview.permits')}
+        sub={t('overview.account')}
+        unit={t('unit.permits')}
+        whole
+        series={series.permits}
+        spans={[...gaps, ...cooldowns]}
+        format={(value) => f.number(value)}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,66 @@
+import type { RequestView } from '../../preload/contract.ts';
+
+/** Fields a filter may name, as in `role:embedding`. Without a field every one is looked at. */
+export const FILTER_FIELDS = [
+  'role',
+  'project',
+  'route',
+  'outcome',
+  'model',
+  'provider',
+  'error',
+  'class',
+  'id',
+] as const;
+export type FilterField = (typeof FILTER_FIELDS)[number];
+
+export interface FilterToken {
+  readonly field: FilterField | null;
+  readonly value: string;
+}
+
+/** `role:embedding` or any word; null when nothing is left. */
+export function parseToken(typed: string): FilterToken | null {
+  const text = typed.trim();
+  const colon = text.indexOf(':');
+  const field = FILTER_FIELDS.find((name) => name === text.slice(0, Math.max(0, colon)).toLowerCase()) ?? null;
+  const value = (field === null ? text : text.slice(colon + 1)).trim().toLowerCase();
+  return value === '' ? null : { field, value };
+}
+
+export const tokenText = (token: FilterToken): string =>
+  token.field === null ? token.value : `${token.field}:${token.value}`;
+
+function fieldOf(row: RequestView, field: FilterField): string {
+  switch (field) {
+    case 'role':
+      return row.role;
+    case 'project':
+      return row.projectName;
+    case 'route':
+      return row.overflowed ? 'overflowed cloud' : (row.route ?? '');
+    case 'outcome':
+      return row.outcome;
+    case 'model':
+      return row.model;
+    case 'provider':
+      return row.providerName ?? '';
+    case 'error':
+      return row.errorCode ?? '';
+    case 'class':
+      return row.class;
+    case 'id':
+      return row.id;
+  }
+}
+
+/** Fields with few values are compared whole, so that `role:embedding` leaves out `code-embedding`. */
+const WHOLE: ReadonlySet<FilterField> = new Set(['role', 'outcome', 'class', 'error']);
+
+export function matchesAll(row: RequestView, tokens: readonly FilterToken[]): boolean {
+  return tokens.every(({ field, value }) => {
+    if (field === null) return FILTER_FIELDS.some((name) => fieldOf(row, name).toLowerCase().includes(value));
+    const held = fieldOf(row, field).toLowerCase();
+    return WHOLE.has(field) ? held === value : held.includes(value);
+  });
+}

@@ -1,0 +1,181 @@
+import { type FormEvent, type ReactElement, useId, useState } from 'react';
+import type { RolePatch, RoleView } from '../../preload/contract.ts';
+import { Check, Side } from '../components/controls.tsx';
+import { useI18n } from '../i18n/i18n.tsx';
+import { useRead } from '../state/console.tsx';
+import { NewSpaceSheet } from './role-space.tsx';
+import { HurdleNote, useRoleChange } from './roles.tsx';
+
+/** Empty means "none"; a comma is taken for a point. */
+export function numberOrNull(text: string): number | null {
+  const value = Number(text.trim().replace(',', '.'));
+  return text.trim() === '' || !Number.isFinite(value) ? null : value;
+}
+
+/** Comma or line separated names, without empty ones. */
+export function names(text: string): string[] {
+  return text
+    .split(/[,\n]/)
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+}
+
+/** Only what differs from the role as it is now goes out. */
+export function patchOf(role: RoleView, form: FormData, auto: boolean): RolePatch {
+  const text = (name: string) => String(form.get(name) ?? '').trim();
+  const patch: { -readonly [Key in keyof RolePatch]: RolePatch[Key] } = {};
+  const localModels = auto ? ('auto' as const) : names(text('localModels'));
+  if (JSON.stringify(localModels) !== JSON.stringify(role.localModels)) patch.localModels = localModels;
+  const model = text('cloudModel') === '' ? null : text('cloudModel');
+  const upstreams = names(text('upstreams'));
+  const cloud = {
+    ...(model === role.cloud.model ? {} : { model }),
+    ...(JSON.stringify(upstreams) === JSON.stringify(role.cloud.upstreams) ? {} : { upstreams }),
+  };
+  if (Object.keys(cloud).length > 0) patch.cloud = cloud;
+  if (role.threshold !== null) {
+    const threshold = numberOrNull(text('threshold'));
+    if (threshold !== null && threshold !== role.threshold) patch.threshold = threshold;
+  }
+  const wait = numberOrNull(text('wait'));
+  if (wait !== null && Math.round(wait * 1000) !== role.maxLocalWaitMs) patch.maxLocalWaitMs = Math.round(wait * 1000);
+  const floor = numberOrNull(text('floor'));
+  if (floor !== role.minTokensPerSecond) patch.minTokensPerSecond = floor;
+  const dayUsd = numberOrNull(text('dayCap'));
+  const monthUsd = numberOrNull(text('monthCap'));
+  const caps = {
+    ...(dayUsd === role.spendCaps.dayUsd ? {} : { dayUsd }),
+    ...(monthUsd === role.spendCaps.monthUsd ? {} : { monthUsd }),
+  };
+  if (Object.keys(caps).length > 0) patch.spendCaps = caps;
+  return patch;
+}
+
+/** Models, pin, threshold and caps of one role. */
+export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly onClose: () => void }): ReactElement {
+  const { t, f } = useI18n();
+  const models = useRead('roles.models', { id: role.id });
+  const { change, busy, hurdle, clear } = useRoleChange(role);
+  const [auto, setAuto] = useState(role.localModels === 'auto');
+  const [saved, setSaved] = useState(false);
+  const lists = useId();
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const patch = patchOf(role, new FormData(event.currentTarget), auto);
+    setSaved(Object.keys(patch).length === 0 || (await change(patch)));
+  };
+  const offered = models.data?.cloud?.find((one) => one.model === role.cloud.model);
+  return (
+    <Side title={role.id} onClose={onClose}>
+      <form className="form" onSubmit={(event) => void submit(event)} onChange={() => setSaved(false)}>
+        <Check
+          label={t('role.enabled')}
+          checked={role.enabled}
+          disabled={busy}
+          onChange={(enabled) => void change({ enabled })}
+        />
+        <h4>{t('role.local')}</h4>
+        <Check label={t('role.auto')} checked={auto} onChange={setAuto} />
+        {!auto && (
+          <label>
+            {t('role.localModels')}
+            <textarea
+              className="field mono"
+              name="localModels"
+              defaultValue={
+                role.localModels === 'auto'
+                  ? role.serving.map((one) => one.model).join('\n')
+                  : role.localModels.join('\n')
+              }
+            />
+            <small>
+              {(models.data?.local ?? []).length > 0 &&
+                t('role.present', { models: models.data?.local.map((one) => one.model).join(', ') ?? '' })}
+            </small>
+          </label>
+        )}
+        <div className="pair">
+          <label>
+            {t('role.wait')}
+            <input className="field num" name="wait" inputMode="decimal" defaultValue={role.maxLocalWaitMs / 1000} />
+          </label>
+          <label>
+            {t('role.floor')}
+            <input
+              className="field num"
+              name="floor"
+              inputMode="decimal"
+              defaultValue={role.minTokensPerSecond ?? ''}
+            />
+          </label>
+        </div>
+        {role.threshold !== null && (
+          <label>
+            {t('role.thresholdLabel')}
+            <input
+              className="field num"
+              name="threshold"
+              type="number"
+              min="0.99"
+              max="1"
+              step="0.0001"
+              defaultValue={role.threshold}
+            />
+          </label>
+        )}
+        <h4>{t('role.cloud')}</h4>
+        <label>
+          {t('role.cloudModel')}
+          <input
+            className="field mono"
+            name="cloudModel"
+            list={`${lists}m`}
+            defaultValue={role.cloud.model ?? ''}
+            placeholder="author/model"
+          />
+          <datalist id={`${lists}m`}>
+            {(models.data?.cloud ?? []).map((one) => (
+              <option key={one.model} value={one.model} />
+            ))}
+          </datalist>
+          {models.data && models.data.cloud === null && <small>{t('role.noCatalogue')}</small>}
+        </label>
+        <label>
+          {t('role.pin')}
+          <input className="field mono" name="upstreams" defaultValue={role.cloud.upstreams.join(', ')} />
+          <small>
+            {offered && offered.upstreams.length > 0
+              ? t('role.offeredBy', { upstreams: offered.upstreams.map((one) => one.slug).join(', ') })
+              : role.task === 'embed' && t('role.pinMeans')}
+          </small>
+        </label>
+        <div className="pair">
+          <label>
+            {t('role.dayCap')}
+            <input className="field num" name="dayCap" inputMode="decimal" defaultValue={role.spendCaps.dayUsd ?? ''} />
+          </label>
+          <label>
+            {t('role.monthCap')}
+            <input
+              className="field num"
+              name="monthCap"
+              inputMode="decimal"
+              defaultValue={role.spendCaps.monthUsd ?? ''}
+            />
+          </label>
+        </div>
+        <small>{t('role.spentSoFar', { day: f.usd(role.spentDayUsd), month: f.usd(role.spentMonthUsd) })}</small>
+        {hurdle && hurdle.kind !== 'new-space' && <HurdleNote hurdle={hurdle} />}
+        <div className="row end">
+          {saved && <span className="ok">✓ {t('action.saved')}</span>}
+          <button type="submit" className="button primary" disabled={busy}>
+            {t('action.save')}
+          </button>
+        </div>
+      </form>
+      {hurdle?.kind === 'new-space' && (
+        <NewSpaceSheet role={role} patch={hurdle.patch} preview={hurdle.preview} onClose={clear} />
+      )}
+    </Side>
+  );
+}

@@ -1,0 +1,109 @@
+import { type ReactElement, useState } from 'react';
+import type { FounderView, Output, RolePatch, RoleView } from '../../preload/contract.ts';
+import { useUi } from '../app/ui.tsx';
+import { Check, Sheet } from '../components/controls.tsx';
+import { Failure } from '../components/panel.tsx';
+import { Note } from '../components/status.tsx';
+import { useI18n } from '../i18n/i18n.tsx';
+import { useConsole } from '../state/console.tsx';
+
+/**
+ * Says what a new vector space means before there is one: every vector written so far is worthless in it. Nothing happens without
+ * a founder, a tick and a button.
+ */
+export function NewSpaceSheet(props: {
+  readonly role: RoleView;
+  readonly patch: RolePatch;
+  readonly preview: Output<'roles.preview'>;
+  readonly onClose: () => void;
+}): ReactElement {
+  const { t, say } = useI18n();
+  const { transport } = useConsole();
+  const ui = useUi();
+  const { role, preview } = props;
+  const [founder, setFounder] = useState<string | null>(preview.founders.find((one) => one.ready)?.providerId ?? null);
+  const [understood, setUnderstood] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<unknown>(null);
+  const confirm = async () => {
+    if (founder === null) return;
+    setBusy(true);
+    setFailure(null);
+    try {
+      await transport.call('spaces.found', { role: role.id, founder, confirm: true });
+      if (Object.keys(props.patch).length > 0) {
+        await transport.call('roles.update', { id: role.id, patch: props.patch, confirm: true });
+      }
+      ui.announce(t('space.founded', { role: role.id }));
+      props.onClose();
+    } catch (error) {
+      setFailure(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Sheet
+      title={t(role.space ? 'space.replaceTitle' : 'space.foundTitle', { role: role.id })}
+      wide
+      onClose={props.onClose}
+    >
+      {preview.reasons.map((reason) => (
+        <p key={reason.code}>{say(reason)}</p>
+      ))}
+      {role.space && <Note tone="warn">{t('space.means', { space: role.space.id })}</Note>}
+      <FounderChoice founders={preview.founders} chosen={founder} onChoose={setFounder} />
+      {role.space && <Check label={t('space.understood')} checked={understood} onChange={setUnderstood} />}
+      {failure !== null && <Failure error={failure} />}
+      <div className="row end">
+        <button type="button" className="button" onClick={props.onClose}>
+          {t('action.cancel')}
+        </button>
+        <button
+          type="button"
+          className="button primary"
+          disabled={busy || founder === null || (role.space !== null && !understood)}
+          onClick={() => void confirm()}
+        >
+          {t('space.found')}
+        </button>
+      </div>
+    </Sheet>
+  );
+}
+
+function FounderChoice(props: {
+  readonly founders: readonly FounderView[];
+  readonly chosen: string | null;
+  readonly onChoose: (id: string) => void;
+}): ReactElement {
+  const { t, f, say } = useI18n();
+  if (props.founders.length === 0) return <p className="quiet">{t('space.noFounder')}</p>;
+  return (
+    <fieldset className="form">
+      <legend className="quiet">{t('space.founder')}</legend>
+      {props.founders.map((one) => (
+        <label key={one.providerId} className="check">
+          <input
+            type="radio"
+            name="founder"
+            checked={one.providerId === props.chosen}
+            disabled={!one.ready}
+            onChange={() => props.onChoose(one.providerId)}
+          />
+          <span>
+            <b>{one.title}</b> <span className="mono">{one.model}</span>
+            {one.width !== null && `, ${t('role.wide', { width: f.number(one.width) })}`}
+            <span className="quiet">
+              {' '}
+              {one.minCosine === null
+                ? t('space.neverMeasured')
+                : t('space.measured', { cosine: f.cosine(one.minCosine) })}
+              {one.reason && ` ${say(one.reason)}`}
+            </span>
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}

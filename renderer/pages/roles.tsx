@@ -1,0 +1,195 @@
+import { type ReactElement, useState } from 'react';
+import { POLICIES } from '../../preload/contract/names.ts';
+import type { Output, RolePatch, RoleView } from '../../preload/contract.ts';
+import { useNavigation } from '../app/place.tsx';
+import { useUi } from '../app/ui.tsx';
+import { Segments } from '../components/controls.tsx';
+import { Failure, Panel } from '../components/panel.tsx';
+import { Note } from '../components/status.tsx';
+import { UNKNOWN } from '../format/format.ts';
+import { useI18n } from '../i18n/i18n.tsx';
+import { useConsole, useTopic } from '../state/console.tsx';
+import { placeHash } from '../state/ui-store.ts';
+import { RoleSide } from './role-side.tsx';
+import { NewSpaceSheet } from './role-space.tsx';
+
+type Preview = Output<'roles.preview'>;
+
+export function RolesPage(): ReactElement {
+  const { t } = useI18n();
+  const { place, go } = useNavigation();
+  const roles = useTopic('roles');
+  const selected = roles?.find((role) => role.id === place.target) ?? null;
+  return (
+    <div className={selected ? 'with-side' : 'stack'}>
+      <Panel live label={t('page.roles')} loading={!roles} minHeight={480}>
+        {(roles ?? []).map((role) => (
+          <Role key={role.id} role={role} onOpen={() => go('roles', role.id)} />
+        ))}
+      </Panel>
+      {selected && <RoleSide key={selected.id} role={selected} onClose={() => go('roles')} />}
+    </div>
+  );
+}
+
+/** What stands between a wish and its change: a refusal, or a new space to be confirmed. */
+export type Hurdle =
+  | { readonly kind: 'refused'; readonly preview: Preview }
+  | { readonly kind: 'new-space'; readonly preview: Preview; readonly patch: RolePatch }
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+/** Asks first what a change would mean, and makes it only when it is plain. */
+export function useRoleChange(role: RoleView) {
+  const { transport } = useConsole();
+  const ui = useUi();
+  const { t } = useI18n();
+  const [hurdle, setHurdle] = useState<Hurdle | null>(null);
+  const [busy, setBusy] = useState(false);
+  const change = async (patch: RolePatch): Promise<boolean> => {
+    setBusy(true);
+    setHurdle(null);
+    try {
+      const preview = await transport.call('roles.preview', { id: role.id, patch });
+      if (preview.effect === 'refused') setHurdle({ kind: 'refused', preview });
+      else if (preview.effect === 'new-space') setHurdle({ kind: 'new-space', preview, patch });
+      else {
+        await transport.call('roles.update', { id: role.id, patch });
+        ui.announce(t('role.changed', { role: role.id }));
+        return true;
+      }
+    } catch (error) {
+      setHurdle({ kind: 'failed', error });
+    } finally {
+      setBusy(false);
+    }
+    return false;
+  };
+  return { change, busy, hurdle, clear: () => setHurdle(null) };
+}
+
+function Role({ role, onOpen }: { readonly role: RoleView; readonly onOpen: () => void }): ReactElement {
+  const { t, f, say } = useI18n();
+  const { change, busy, hurdle, clear } = useRoleChange(role);
+  return (
+    <article className="role" aria-label={role.id} data-role={role.id}>
+      <div className="head">
+        <h3>{role.id}</h3>
+        <small>{t(`task.${role.task}`)}</small>
+        <p className={role.enabled ? undefined : 'quiet'}>{say(role.now)}</p>
+      </div>
+      <div className="row">
+        <Segments
+          label={t('role.policy', { role: role.id })}
+          value={role.policy}
+          disabled={busy}
+          options={POLICIES.map((policy) => ({
+            value: policy,
+            label: t(`policy.${policy}`),
+            title: t(`policyMeans.${policy}`),
+          }))}
+          onChange={(policy) => void change({ policy })}
+        />
+        <button type="button" className="button" onClick={onOpen}>
+          {t('action.edit')}
+          <span className="visually-hidden"> {role.id}</span>
+        </button>
+      </div>
+      <div className="details">
+        <span>
+          <small className="quiet">{t('role.models')}</small>
+          {role.serving.length === 0 ? (
+            UNKNOWN
+          ) : (
+            <span className="mono">{role.serving.map((one) => one.model).join(', ')}</span>
+          )}
+        </span>
+        <span>
+          <small className="quiet">{t('role.ready')}</small>
+          {t('role.readyCounts', { local: f.number(role.localReady), cloud: f.number(role.cloudReady) })}
+        </span>
+        <span>
+          <small className="quiet">{t('role.waiting')}</small>
+          {f.number(role.queued)}
+        </span>
+        <span>
+          <small className="quiet">{t('role.estimate')}</small>
+          {f.duration(role.waitEstimateMs)}
+        </span>
+        {role.task === 'embed' && <SpaceFact role={role} />}
+        <span>
+          <small className="quiet">{t('role.cloudModel')}</small>
+          <CloudFact role={role} />
+        </span>
+        <span>
+          <small className="quiet">{t('role.today')}</small>
+          {f.usd(role.spentDayUsd)}
+          {role.spendCaps.dayUsd !== null && ` / ${f.usd(role.spendCaps.dayUsd)}`}
+        </span>
+      </div>
+      {hurdle && hurdle.kind !== 'new-space' && (
+        <div>
+          <HurdleNote hurdle={hurdle} />
+        </div>
+      )}
+      {hurdle?.kind === 'new-space' && (
+        <NewSpaceSheet role={role} patch={hurdle.patch} preview={hurdle.preview} onClose={clear} />
+      )}
+    </article>
+  );
+}
+
+export function HurdleNote({ hurdle }: { readonly hurdle: Exclude<Hurdle, { kind: 'new-space' }> }): ReactElement {
+  const { say } = useI18n();
+  if (hurdle.kind === 'failed') return <Failure error={hurdle.error} />;
+  return (
+    <Note tone="bad" alert>
+      {hurdle.preview.reasons.map((reason) => (
+        <p key={reason.code}>{say(reason)}</p>
+      ))}
+    </Note>
+  );
+}
+
+function SpaceFact({ role }: { readonly role: RoleView }): ReactElement {
+  const { t, f } = useI18n();
+  return (
+    <>
+      <span>
+        <small className="quiet">{t('role.space')}</small>
+        {role.space ? (
+          <a className="mono" href={placeHash('gate')}>
+            {role.space.id}
+          </a>
+        ) : (
+          <a href={placeHash('gate')}>{t('role.unfounded')}</a>
+        )}
+        {role.space && t('role.wide', { width: f.number(role.space.width) })}
+        {role.space?.trial && t('role.trial')}
+      </span>
+      <span>
+        <small className="quiet">{t('role.threshold')}</small>
+        {f.cosine(role.threshold)}
+      </span>
+    </>
+  );
+}
+
+function CloudFact({ role }: { readonly role: RoleView }): ReactElement {
+  const { t } = useI18n();
+  const { model, upstreams } = role.cloud;
+  if (model === null) return <span className="quiet">{t('role.noCloudModel')}</span>;
+  return (
+    <span>
+      <span className="mono">{model}</span>
+      {upstreams.length > 0 && <span className="quiet"> {t('role.pinned', { upstreams: upstreams.join(', ') })}</span>}
+      {role.task === 'embed' && upstreams.length === 0 && <span className="warn"> {t('role.noPin')}</span>}
+      {role.cloudOffered === false && (
+        <span className="warn">
+          {' '}
+          {t('role.notOffered')}
+          {role.cloudNearest.length > 0 && ` ${t('role.nearest', { ids: role.cloudNearest.join(', ') })}`}
+        </span>
+      )}
+    </span>
+  );
+}

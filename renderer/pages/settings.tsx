@@ -1,0 +1,270 @@
+import { type ChangeEvent, type FormEvent, type ReactElement, type ReactNode, useRef, useState } from 'react';
+import type { AppView, SettingsPatch, SettingsView } from '../../preload/contract.ts';
+import { useUi } from '../app/ui.tsx';
+import { saveFile } from '../components/clipboard.ts';
+import { Check, Segments, Snippet } from '../components/controls.tsx';
+import { Moment } from '../components/moment.tsx';
+import { Failure, Panel } from '../components/panel.tsx';
+import { Note } from '../components/status.tsx';
+import { UNKNOWN } from '../format/format.ts';
+import { useI18n } from '../i18n/i18n.tsx';
+import { useChange, useConsole, useRead, useTopic } from '../state/console.tsx';
+import { names } from './role-side.tsx';
+
+export function SettingsPage(): ReactElement {
+  const { t } = useI18n();
+  const settings = useRead('settings.get', {});
+  const app = useTopic('app') ?? null;
+  return (
+    <Panel
+      label={t('page.settings')}
+      loading={settings.isPending}
+      error={settings.data ? null : settings.error}
+      onRetry={() => void settings.refetch()}
+      minHeight={480}
+    >
+      {settings.data && <Sections settings={settings.data} app={app} />}
+    </Panel>
+  );
+}
+
+function Section({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactElement {
+  return (
+    <section aria-label={title}>
+      <h3>{title}</h3>
+      <div className="form">{children}</div>
+    </section>
+  );
+}
+
+function Sections(props: { readonly settings: SettingsView; readonly app: AppView | null }): ReactElement {
+  const { t } = useI18n();
+  const ui = useUi();
+  const { settings, app } = props;
+  const set = useChange('settings.set', ['settings.get']);
+  const change = (patch: SettingsPatch) =>
+    set.mutate(patch, {
+      onSuccess: (answer) => ui.announce(t(answer.restartNeeded ? 'settings.restart' : 'action.saved')),
+    });
+  const console = settings.console;
+  return (
+    <div className="settings">
+      {set.isError && <Failure error={set.error} />}
+      {set.data?.restartNeeded && <Note tone="warn">{t('settings.restart')}</Note>}
+      <Section title={t('settings.appearance')}>
+        <Segments
+          label={t('settings.theme')}
+          value={console.theme}
+          options={(['system', 'light', 'dark'] as const).map((value) => ({ value, label: t(`theme.${value}`) }))}
+          onChange={(theme) => change({ console: { theme } })}
+        />
+        <Segments
+          label={t('settings.language')}
+          value={console.language}
+          options={[
+            { value: 'system' as const, label: t('theme.system') },
+            { value: 'en' as const, label: 'English' },
+            { value: 'fr' as const, label: 'Français' },
+          ]}
+          onChange={(language) => change({ console: { language } })}
+        />
+        <Check
+          label={t('settings.singleKeys')}
+          checked={console.singleKeys}
+          onChange={(singleKeys) => change({ console: { singleKeys } })}
+        />
+      </Section>
+      <Endpoint settings={settings} app={app} onChange={change} />
+      <Section title={t('settings.network')}>
+        <Check
+          label={t('settings.discovery')}
+          checked={settings.discovery.enabled}
+          onChange={(enabled) => change({ discovery: { enabled } })}
+        />
+      </Section>
+      {app?.shell === 'desktop' && (
+        <Section title={t('settings.desktop')}>
+          <Check
+            label={t('settings.startAtLogin')}
+            checked={settings.desktop.startAtLogin}
+            onChange={(startAtLogin) => change({ desktop: { startAtLogin } })}
+          />
+          <Check
+            label={t('settings.closeToTray')}
+            checked={settings.desktop.closeToTray}
+            onChange={(closeToTray) => change({ desktop: { closeToTray } })}
+          />
+          <Check
+            label={t('settings.notify')}
+            checked={settings.notifications.enabled}
+            onChange={(enabled) => change({ notifications: { enabled } })}
+          />
+        </Section>
+      )}
+      <Data app={app} />
+      <About app={app} settings={settings} onChange={change} />
+    </div>
+  );
+}
+
+function Endpoint(props: {
+  readonly settings: SettingsView;
+  readonly app: AppView | null;
+  readonly onChange: (patch: SettingsPatch) => void;
+}): ReactElement {
+  const { t, say } = useI18n();
+  const { endpoint } = props.settings;
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    props.onChange({
+      endpoint: {
+        bind: String(form.get('bind')).trim(),
+        port: Number(form.get('port')),
+        names: names(String(form.get('names'))),
+        allowedOrigins: names(String(form.get('origins'))),
+      },
+    });
+  };
+  return (
+    <Section title={t('settings.endpoint')}>
+      {props.app?.endpoint && <Snippet text={`${props.app.endpoint}/v1`} label={t('nav.copyEndpoint')} />}
+      {props.app?.endpointNote && <Note tone="warn">{say(props.app.endpointNote)}</Note>}
+      <form className="form" onSubmit={submit}>
+        <div className="pair">
+          <label>
+            {t('settings.bind')}
+            <input className="field mono" name="bind" required defaultValue={endpoint.bind} />
+          </label>
+          <label>
+            {t('settings.port')}
+            <input
+              className="field num"
+              name="port"
+              type="number"
+              min={0}
+              max={65535}
+              required
+              defaultValue={endpoint.port}
+            />
+          </label>
+        </div>
+        <label>
+          {t('settings.names')}
+          <input className="field mono" name="names" defaultValue={endpoint.names.join(', ')} />
+        </label>
+        <label>
+          {t('settings.origins')}
+          <input className="field mono" name="origins" defaultValue={endpoint.allowedOrigins.join(', ')} />
+        </label>
+        <div className="row end">
+          <button type="submit" className="button">
+            {t('action.save')}
+          </button>
+        </div>
+      </form>
+      <Check
+        label={t('settings.openLoopback')}
+        checked={endpoint.openLoopback}
+        onChange={(openLoopback) => props.onChange({ endpoint: { openLoopback } })}
+      />
+    </Section>
+  );
+}
+
+function Data({ app }: { readonly app: AppView | null }): ReactElement {
+  const { t, f, say } = useI18n();
+  const { transport } = useConsole();
+  const ui = useUi();
+  const file = useRef<HTMLInputElement>(null);
+  const [failure, setFailure] = useState<unknown>(null);
+  const rotate = useChange('encryption.rotate');
+  const bring = useChange('settings.import', ['settings.get']);
+  const save = async (name: 'settings.export' | 'diagnostics.get') => {
+    setFailure(null);
+    try {
+      saveFile(await transport.call(name, {}));
+    } catch (error) {
+      setFailure(error);
+    }
+  };
+  const read = async (event: ChangeEvent<HTMLInputElement>) => {
+    const chosen = event.target.files?.[0];
+    event.target.value = '';
+    if (!chosen) return;
+    bring.mutate(
+      { content: await chosen.text() },
+      { onSuccess: ({ changed }) => ui.announce(t('settings.imported', { count: f.number(changed.length) })) },
+    );
+  };
+  return (
+    <Section title={t('settings.data')}>
+      <dl className="facts">
+        <dt>{t('settings.folder')}</dt>
+        <dd className="mono">{app?.dataFolder ?? UNKNOWN}</dd>
+        <dt>{t('settings.size')}</dt>
+        <dd>{f.bytes(app?.dataBytes)}</dd>
+        <dt>{t('settings.encryption')}</dt>
+        <dd>
+          {app ? t(`keyring.${app.encryption.source}`, { version: app.encryption.version }) : UNKNOWN}
+          {app?.encryption.note && <p className="warn">{say(app.encryption.note)}</p>}
+        </dd>
+      </dl>
+      <div className="row">
+        <button type="button" className="button" disabled={rotate.isPending} onClick={() => rotate.mutate({})}>
+          {t('settings.rotate')}
+        </button>
+        <button type="button" className="button" onClick={() => void save('settings.export')}>
+          {t('settings.export')}
+        </button>
+        <input ref={file} type="file" accept="application/json,.json" hidden onChange={(event) => void read(event)} />
+        <button type="button" className="button" onClick={() => file.current?.click()}>
+          {t('settings.import')}
+        </button>
+        <button type="button" className="button" onClick={() => void save('diagnostics.get')}>
+          {t('settings.diagnostics')}
+        </button>
+      </div>
+      {rotate.data && <Note tone="ok">{t('settings.rotated', { rows: f.number(rotate.data.rows) })}</Note>}
+      {bring.data?.skipped.map((reason) => (
+        <Note key={reason.code} tone="warn">
+          {say(reason)}
+        </Note>
+      ))}
+      {(failure !== null || rotate.isError || bring.isError) && (
+        <Failure error={failure ?? rotate.error ?? bring.error} />
+      )}
+    </Section>
+  );
+}
+
+function About(props: {
+  readonly app: AppView | null;
+  readonly settings: SettingsView;
+  readonly onChange: (patch: SettingsPatch) => void;
+}): ReactElement {
+  const { t } = useI18n();
+  const { app } = props;
+  return (
+    <Section title={t('settings.about')}>
+      <dl className="facts">
+        <dt>{t('settings.version')}</dt>
+        <dd>
+          {app?.version ?? UNKNOWN}
+          {app?.update && <span className="warn"> {t('settings.update', { version: app.update.version })}</span>}
+        </dd>
+        <dt>{t('settings.runsAs')}</dt>
+        <dd>{app ? `${t(`shell.${app.shell}`)}, ${app.platform}` : UNKNOWN}</dd>
+        <dt>{t('settings.started')}</dt>
+        <dd>
+          <Moment atMs={app?.startedAtMs ?? null} />
+        </dd>
+      </dl>
+      <Check
+        label={t('settings.checkUpdates')}
+        checked={props.settings.updates.check}
+        onChange={(check) => props.onChange({ updates: { check } })}
+      />
+    </Section>
+  );
+}

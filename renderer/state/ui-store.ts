@@ -1,0 +1,53 @@
+import { createStore, type StoreApi } from 'zustand/vanilla';
+import type { PageId, Range } from '../../preload/contract.ts';
+
+export interface UiState {
+  /** Said once by the status line to those who listen. */
+  readonly announcement: string;
+  readonly helpOpen: boolean;
+  readonly paletteOpen: boolean;
+  readonly range: Range;
+  /** A stretch drawn on a chart: the charts stand still on it until live is resumed. */
+  readonly zoom: readonly [fromMs: number, toMs: number] | null;
+}
+
+export interface UiStore extends StoreApi<UiState> {
+  readonly announce: (sentence: string) => void;
+}
+
+export function createUiStore(): UiStore {
+  const store = createStore<UiState>(() => ({
+    announcement: '',
+    helpOpen: false,
+    paletteOpen: false,
+    range: '1h',
+    zoom: null,
+  }));
+  return { ...store, announce: (announcement) => store.setState({ announcement }) };
+}
+
+export interface Place {
+  readonly page: PageId | 'welcome';
+  readonly target: string | null;
+}
+
+/** `#/fleet/node-1` -> page and target. Anything else is the overview. */
+export function parsePlace(hash: string, pages: readonly PageId[]): Place {
+  const [, page = '', ...rest] = hash.replace(/^#/, '').split('/');
+  const target = rest.length > 0 ? safeDecode(rest.join('/')) : null;
+  if (page === 'welcome') return { page, target: null };
+  const known = pages.find((id) => id === page);
+  return known ? { page: known, target: target === '' ? null : target } : { page: 'overview', target: null };
+}
+
+export function placeHash(page: Place['page'], target: string | null = null): string {
+  return target === null ? `#/${page}` : `#/${page}/${encodeURIComponent(target)}`;
+}
+
+function safeDecode(part: string): string | null {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
+}
