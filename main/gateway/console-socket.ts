@@ -11,6 +11,8 @@ import type { TopicFeed } from './ports.ts';
 const MAX_MESSAGE_BYTES = 16 * 1024;
 /** Bytes that wait for a slow reader before what is new is merged instead of sent. */
 const AHEAD_BYTES = 256 * 1024;
+/** Urgent news may pile up this far; then the reader is cut. */
+const MOST_AHEAD_BYTES = 4 * 1024 * 1024;
 /** A socket is pinged this often; one that has not answered by the next ping, or takes nothing that long, is cut. */
 const PING_MS = 30_000;
 /** A reader that does not answer the farewell is cut. */
@@ -77,6 +79,7 @@ export class ConsoleSockets {
         if (socket.bufferedAmount <= AHEAD_BYTES) return;
         behind = true;
         feed.setHidden(true);
+        if (socket.bufferedAmount > MOST_AHEAD_BYTES) socket.terminate();
       },
       after: (delayMs, callback) => clock.after(delayMs, callback),
     });

@@ -8,6 +8,8 @@ import type { Call } from './routes.ts';
 export const MAX_EVENT_READERS = 16;
 /** Comments on a quiet stream, so that proxies and dead clients show. */
 const QUIET_MS = 15_000;
+/** Urgent news may pile up this far before a slow reader; then it is cut, as it has missed what mattered. */
+const BEHIND_BYTES = 4 * 1024 * 1024;
 
 /** Counts those who listen, over server-sent events and WebSockets together. */
 export class EventReaders {
@@ -48,17 +50,24 @@ export function streamEvents(call: Call, ports: EventStreamPorts): void {
       quiet();
     });
   };
+  let behindBytes = 0;
   const feed = new Feed({
     send: (update) => {
-      const flowing = reply.write(Buffer.from(`event: ${update.topic}\ndata: ${JSON.stringify(update)}\n\n`));
-      if (!flowing) feed.setHidden(true);
+      const event = Buffer.from(`event: ${update.topic}\ndata: ${JSON.stringify(update)}\n\n`);
+      if (reply.write(event)) return;
+      behindBytes += event.length;
+      feed.setHidden(true);
+      if (behindBytes > BEHIND_BYTES) reply.cut();
     },
     after: (delayMs, callback) => ports.clock.after(delayMs, callback),
   });
   reply.head(200, ['content-type', 'text/event-stream', 'cache-control', 'no-store', 'x-accel-buffering', 'no']);
   reply.flush();
   ports.streams.add(reply);
-  reply.onDrain(() => feed.setHidden(false));
+  reply.onDrain(() => {
+    behindBytes = 0;
+    feed.setHidden(false);
+  });
   const unsubscribe = ports.topics.subscribe(topics, (update) => feed.push(update));
   quiet();
   reply.onGone(() => {

@@ -5,6 +5,7 @@ import type { Route } from './routes.ts';
 /** The name that a generated client gives an operation: `postV1Embeddings`. */
 function operationId(route: Route): string {
   const words = route.path.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  if (route.path.endsWith('/')) words.push('index');
   return route.method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
 }
 

@@ -24,7 +24,7 @@ import type { GatewayPorts, GatewaySettings } from './ports.ts';
 import { hasUnreadBody, refuseSocket } from './refusals.ts';
 import { RequestIds } from './request-ids.ts';
 import { rerankRoutes } from './rerank.ts';
-import { RouteTable } from './routes.ts';
+import { type Route, RouteTable } from './routes.ts';
 
 /** Time limits of connections, in ms; tests shorten them. */
 export interface ConnectionLimits {
@@ -54,6 +54,7 @@ export class Gateway {
   readonly #sockets: ConsoleSockets;
   readonly #ids: RequestIds;
   readonly #exchanges: Exchanges;
+  readonly #routes: readonly Route[];
   readonly #streams = new Set<Reply>();
   /** Connections on which an answer is being given: garbage behind it must not be answered in the middle of it. */
   readonly #answering = new Map<Duplex, number>();
@@ -77,6 +78,7 @@ export class Gateway {
       ...adminRoutes(ports, (call) => streamEvents(call, { ...ports, readers, streams: this.#streams })),
       ...consoleRoutes({ ...ports, sessions: this.#sessions, files: settings.consoleFiles }),
     ]);
+    this.#routes = table.routes;
     this.#exchanges = new Exchanges(ports, settings, table, this.#sessions, options.exchanges ?? {});
   }
 
@@ -95,6 +97,11 @@ export class Gateway {
       origins: new Set(origins),
     };
     return { url: this.#url(), port: listening.port };
+  }
+
+  /** Everything that is served, as /openapi.json describes it. */
+  get routes(): readonly Route[] {
+    return this.#routes;
   }
 
   /** An address that opens the console in a browser: good for one use within 10 min. */
