@@ -16,6 +16,7 @@ import { EmbeddedAgent, type StartAgentProcess } from './fleet/embedded-agent.ts
 import { pairAgent } from './fleet/pair.ts';
 import { FleetRegistry } from './fleet/registry.ts';
 import { AgentSession } from './fleet/session.ts';
+import { Settling } from './fleet/settling.ts';
 import { GateService } from './gate/gate.ts';
 import { parseProbeSet } from './gate/probes.ts';
 import { sha256 } from './gate/service-digest.ts';
@@ -139,6 +140,7 @@ export class ControlPlane {
     let routed: readonly RoutedProvider[] = [];
     const unreachableSince = new Map<ProviderId, number>();
 
+    const settling = new Settling(clock, () => this.#options.embeddedAgent === null || fleet.embedded !== null);
     const dispatch = new DispatchService({
       router,
       clock,
@@ -146,6 +148,7 @@ export class ControlPlane {
       opener: (node) => fleet.opener(node),
       countTokens: tokenCounter({ probes: probePort, gate, encoders: () => catalogue.entries }),
       timeouts: settings.timeouts,
+      settled: settling.done,
       observers: [
         this.#metrics,
         { finished: (summary) => sampler.finished(summary) },
@@ -274,7 +277,12 @@ export class ControlPlane {
     this.#stops.push(gate.subscribe(gateEvents(events)));
     this.#stops.push(gate.subscribe(refresh));
     applyRoles();
-    this.#stops.push(fleet.subscribe(() => refresh()));
+    this.#stops.push(
+      fleet.subscribe(() => {
+        refresh();
+        settling.look(fleet.nodes());
+      }),
+    );
     fleet.start();
     this.#stops.push(() => fleet.stop());
     const { embeddedAgent } = this.#options;
@@ -291,6 +299,7 @@ export class ControlPlane {
       embedded.start();
       this.#stops.push(() => embedded.stop());
     }
+    settling.start(fleet.nodes());
     for (const range of ['5m', '1h', '24h'] as const) {
       store.series.load(range, clock.wallMs() - 86_400_000).then(
         (steps) => {

@@ -37,6 +37,11 @@ export interface DispatchOptions {
   /** Counts tokens with a provider of the space that has passed. */
   readonly countTokens: (space: SpaceId) => CountTokens;
   readonly timeouts: ChatTimeouts;
+  /**
+   * Resolves when the fleet known from before has answered or has had its time. Work that comes earlier waits: right after a
+   * start nobody is known to be ready, and a refusal would be wrong in a second.
+   */
+  readonly settled: Promise<void> | null;
   readonly observers: readonly RequestObserver[];
   readonly onTrace: (trace: RequestTrace) => void;
 }
@@ -60,10 +65,15 @@ export class DispatchService implements Dispatcher, JobHost {
   #cancelWake: () => void = () => {};
   #scheduled = false;
   #stopped = false;
+  #settled = false;
   #gaps = 0;
 
   constructor(options: DispatchOptions) {
     this.#options = options;
+    this.#settled = options.settled === null;
+    options.settled?.then(() => {
+      this.#settled = true;
+    });
   }
 
   /** Refuses new work; resolves when what runs has ended, at the latest after `graceMs`, when the rest is failed. */
@@ -91,12 +101,14 @@ export class DispatchService implements Dispatcher, JobHost {
 
   chat(work: ChatWork, sink: ChatSink): RunningWork {
     const { timeouts, clock } = this.#options;
-    return this.#submit(new ChatJob(work, sink, this, timeouts, () => clock.nowMs()), (error) => sink.onFailure(error));
+    return this.#whenSettled(new ChatJob(work, sink, this, timeouts, () => clock.nowMs()), (error) =>
+      sink.onFailure(error),
+    );
   }
 
   rerank(work: RerankWork, sink: AnswerSink<RerankAnswer>): RunningWork {
     const job = new RerankJob(work, sink, this, () => this.#options.clock.nowMs());
-    return this.#submit(job, (error) => sink.onFailure(error));
+    return this.#whenSettled(job, (error) => sink.onFailure(error));
   }
 
   /** Founding, counting and cutting come before the queue: they may wait for an encoder, and the client may leave meanwhile. */
@@ -115,7 +127,9 @@ export class DispatchService implements Dispatcher, JobHost {
       this.#refuseUnqueued(work.context, known);
       sink.onFailure(known);
     };
-    prepareEmbed(work, gate, clock, countTokens, leave.signal).then(begin, refuse);
+    Promise.resolve(this.#options.settled)
+      .then(() => prepareEmbed(work, gate, clock, countTokens, leave.signal))
+      .then(begin, refuse);
     return {
       cancel: () => {
         leave.abort();
@@ -151,6 +165,22 @@ export class DispatchService implements Dispatcher, JobHost {
       this.#scheduled = false;
       this.#decide();
     });
+  }
+
+  #whenSettled(job: Job, refuse: (error: SwitchyardError) => void): RunningWork {
+    if (this.#settled) return this.#submit(job, refuse);
+    let left = false;
+    let running: RunningWork = NOTHING;
+    this.#options.settled?.then(() => {
+      if (!left) running = this.#submit(job, refuse);
+    });
+    return {
+      cancel: () => {
+        left = true;
+        running.cancel();
+      },
+      resume: () => running.resume(),
+    };
   }
 
   #submit(job: Job, refuse: (error: SwitchyardError) => void): RunningWork {

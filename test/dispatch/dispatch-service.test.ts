@@ -373,3 +373,24 @@ describe('stopping', () => {
     expect(calls[0]?.cancelled).toBe(true);
   });
 });
+
+describe('right after a start', () => {
+  it('work waits until the fleet has answered instead of being refused, and may be cancelled meanwhile', async () => {
+    const clock = new SimClock();
+    let settle = () => {};
+    const settled = new Promise<void>((resolve) => {
+      settle = resolve;
+    });
+    const { dispatch, router, calls } = house([], clock, undefined, settled);
+    const [waits, leaves] = [chatLog(), chatLog()];
+    dispatch.chat(chatWork(clock), waits.sink);
+    dispatch.chat(chatWork(clock), leaves.sink).cancel();
+    await clock.settle();
+    expect(waits.log).toEqual([]);
+    router.setProviders([provider('code-assistant', 'a')], clock.nowMs());
+    settle();
+    await clock.settle();
+    expect(calls).toHaveLength(1);
+    expect(leaves.log).toEqual([]);
+  });
+});

@@ -111,6 +111,7 @@ export function house(
   providers: readonly RoutedProvider[],
   clock: Clock,
   roleSpace: RoleSpace = { state: 'founded', space: space() },
+  settled: Promise<void> | null = null,
 ) {
   const calls: OpenedCall[] = [];
   const summaries: RequestSummary[] = [];
@@ -157,6 +158,7 @@ export function house(
     opener,
     countTokens: () => async (texts) => texts.map((text) => text.length),
     timeouts: { firstByteMs: 600_000, betweenTokensMs: 600_000 },
+    settled,
     observers: [{ finished: (summary) => summaries.push(summary) }],
     onTrace: (trace) => traces.push(trace),
   });
