@@ -36,6 +36,7 @@ export interface FoundingPorts {
 /** A founding that waits for its time or is measured. */
 interface Planned {
   readonly founder: ProviderId;
+  readonly fingerprint: Fingerprint;
   readonly cancelTimer: () => void;
 }
 
@@ -100,7 +101,8 @@ export class FoundingDesk {
     if (this.#planned.has(role) && failed === undefined) return { state: 'founding' };
     const candidates = this.candidates(role);
     // Machines are still coming up: an answer now would be about a fleet that is not complete.
-    if (this.#isStarting && candidates.length === 0 && !this.#hadSpace(role)) return { state: 'founding' };
+    const isWanted = this.#ports.roles(role)?.enabled === true && !this.#hadSpace(role);
+    if (this.#isStarting && candidates.length === 0 && isWanted) return { state: 'founding' };
     return { state: 'unfounded', candidates, reason: this.#whyUnfounded(role, candidates, failed?.reason ?? null) };
   }
 
@@ -139,10 +141,10 @@ export class FoundingDesk {
       return;
     }
     const founder = choice.candidate.provider;
-    if (planned?.founder === founder) return;
+    const { fingerprint } = choice.candidate.encoder.provider;
+    if (planned?.founder === founder && sameFingerprint(planned.fingerprint, fingerprint)) return;
     planned?.cancelTimer();
     const failed = this.#failed.get(role);
-    const { fingerprint } = choice.candidate.encoder.provider;
     const isRepeat = failed?.founder === founder && sameFingerprint(failed.fingerprint, fingerprint);
     if (!isRepeat) this.#failed.delete(role);
     const delayMs = isRepeat
@@ -154,7 +156,7 @@ export class FoundingDesk {
       this.#planned.delete(role);
       this.#foundByItself(role, choice.candidate.encoder.provider.id);
     });
-    this.#planned.set(role, { founder, cancelTimer });
+    this.#planned.set(role, { founder, fingerprint, cancelTimer });
   }
 
   #foundByItself(role: RoleId, founder: ProviderId): void {

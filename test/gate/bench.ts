@@ -68,7 +68,7 @@ export class GateBench {
     this.gate.onRoles(settings);
     await this.gate.start();
     this.gate.onProviders(encoders);
-    await this.clock.advance(3000);
+    await this.clock.advance(6000);
     return this;
   }
 
