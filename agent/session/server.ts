@@ -256,6 +256,10 @@ export class AgentServer implements AgentListener {
     }
     if (outcome === 'full') throw new HandshakeRefused('too-many-controllers');
     if (outcome === 'code-gone') throw new HandshakeRefused('proof');
+    // Paired anew: who holds the key it had before is out.
+    for (const session of [...this.#sessions.values()]) {
+      if (session.controller === controller) void session.close(CLOSE.superseded);
+    }
     this.#options.onControllers?.(this.#options.controllers.count);
   }
 

@@ -19,6 +19,7 @@ export interface OutgoingCall {
 
 /** Opens calls on one agent's data socket. Implemented by the session; used by dispatch and by the gate's verifier. */
 export interface CallOpener {
+  /** `body` must not change until the call has ended. No handler is called before this returns. */
   open(head: CallHead, body: Uint8Array, handlers: CallHandlers): OutgoingCall;
 }
 
@@ -31,7 +32,7 @@ export interface IncomingCall {
   /** Aborted when the controller cancels or its session is lost. */
   readonly signal: AbortSignal;
   respond(head: ResponseHead): void;
-  /** False: the window or the socket is full; wait for `drained` before producing more. */
+  /** False: the window or the socket is full; wait for `drained` before producing more. `chunk` must not change afterwards. */
   write(chunk: Uint8Array): boolean;
   /** Resolves when writing may go on; rejects never, resolves also on abort. */
   drained(): Promise<void>;

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { connect, type TLSSocket } from 'node:tls';
 import { WebSocket } from 'ws';
 import { type ChannelBinding, HandshakeRefused, type RefusalCode } from '../../agent/wire/handshake.ts';
-import { channelBinding, HandshakeSocket } from '../../agent/wire/socket.ts';
+import { channelBinding, HandshakeSocket, SocketClosed } from '../../agent/wire/socket.ts';
 import { type ErrorCode, SwitchyardError } from '../domain/errors.ts';
 import type { Clock } from '../domain/time.ts';
 import type { AgentAddress } from './address.ts';
@@ -46,6 +46,7 @@ export async function dial<Out>(options: DialOptions, use: (dialled: Dialled) =>
     ALPNProtocols: ['http/1.1'],
   });
   let late = false;
+  let using = false;
   const expire = (): void => {
     late = true;
     tls.destroy();
@@ -64,10 +65,14 @@ export async function dial<Out>(options: DialOptions, use: (dialled: Dialled) =>
     }
     const ws = await upgraded(tls, options.maxMessageBytes);
     const socket = new HandshakeSocket(ws, tls);
-    return await use({ ws, tls, socket, fingerprint, binding: channelBinding(tls, fingerprint) });
+    const binding = channelBinding(tls, fingerprint);
+    using = true;
+    return await use({ ws, tls, socket, fingerprint, binding });
   } catch (error) {
     tls.destroy();
-    throw late ? new SwitchyardError('node_unreachable') : asSwitchyardError(error);
+    // Before `use` runs, what throws is Node's own, in words that are not ours.
+    const known = error instanceof SwitchyardError || using;
+    throw late || !known ? new SwitchyardError('node_unreachable') : asSwitchyardError(error);
   } finally {
     stop();
   }
@@ -87,11 +92,9 @@ const SENTENCES: Partial<Record<RefusalCode, string>> = {
     'The agent could not store the pairing. Make room on its disk and pair again; the join code still holds.',
 };
 
-/** Nothing of the foreign error is kept: its message may quote what the peer sent. */
-function asSwitchyardError(error: unknown): Error {
+function asSwitchyardError(error: unknown): unknown {
   if (error instanceof HandshakeRefused) return new SwitchyardError(CODES[error.code], SENTENCES[error.code]);
-  if (error instanceof ConnectionFailed || !(error instanceof Error)) return new SwitchyardError('node_unreachable');
-  return error.name === 'SocketClosed' ? new SwitchyardError('node_unreachable') : error;
+  return error instanceof SocketClosed ? new SwitchyardError('node_unreachable') : error;
 }
 
 class ConnectionFailed extends Error {}
@@ -115,7 +118,8 @@ function upgraded(tls: TLSSocket, maxPayload: number): Promise<WebSocket> {
       generateMask: () => undefined,
     });
     ws.once('open', () => resolve(ws));
-    ws.once('error', () => reject(new ConnectionFailed()));
+    // Stays: an 'error' that nobody hears would end the process.
+    ws.on('error', () => reject(new ConnectionFailed()));
     ws.once('close', () => reject(new ConnectionFailed()));
   });
 }

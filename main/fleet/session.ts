@@ -138,7 +138,10 @@ export class AgentSession implements AgentLink {
   async #openData(address: AgentAddress, sid: string): Promise<void> {
     await dial(this.#dialOptions(address, MAX_MESSAGE_BYTES), async ({ ws, tls, socket, binding }) => {
       const { controller, key } = this.#options;
-      await joinDataAsController(socket, { controller, binding, secret: key }, sid);
+      await joinDataAsController(socket, { controller, binding, secret: key }, sid).catch(() => {
+        // The node key has just been proved: refused here means that the session ended meanwhile, not the pairing.
+        throw new SwitchyardError('node_unreachable');
+      });
       this.#requireStarting(ws);
       this.#attachData(ws, tls, socket.release());
     });

@@ -133,9 +133,12 @@ describe('pairing', () => {
   it('pairs a control plane again in the place it has, with a new key', async () => {
     const agent = await agents.start();
     const first = await pair(agent).result;
+    const before = session(agent, first.key);
+    await before.start();
     await agent.server.newJoinCode();
     const second = await pair(agent).result;
     expect(agent.controllers.count).toBe(1);
+    await expect.poll(() => before.pulls).toBe(false);
     await expect(session(agent, first.key).start()).rejects.toMatchObject({ code: 'join_refused' });
     await expect(session(agent, second.key).start()).resolves.toBeDefined();
   });

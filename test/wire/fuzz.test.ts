@@ -44,7 +44,7 @@ function framesOf(message: Buffer): Buffer[] {
 }
 
 function damaged(messages: readonly Buffer[], damages: readonly Damage[]): Buffer[] {
-  const list = messages.map((message) => Buffer.from(message));
+  const list = [...messages];
   for (const damage of damages) {
     if (list.length === 0) break;
     const index = damage.message % list.length;
@@ -53,7 +53,9 @@ function damaged(messages: readonly Buffer[], damages: readonly Damage[]): Buffe
       case 'flip':
         if (message.length > 0) {
           const bit = damage.bit % (message.length * 8);
-          message[bit >> 3] = (message[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+          const flipped = Buffer.from(message);
+          flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+          list[index] = flipped;
         }
         break;
       case 'cut':
@@ -93,16 +95,16 @@ function answer(call: IncomingCall): void {
   else if (index % 4 !== 1) call.end(trailers);
 }
 
+/** Of calls 0 to 7: from nothing to more than a window. */
+const BODIES = [0, 10, 2000, 20_000, 70_000, 90_000, 100, 300_000].map((length, index) => pattern(index, length));
+const bodyOf = (index: number): Buffer => BODIES[index] ?? Buffer.alloc(0);
+
 /** A recorded conversation of eight calls: small and large bodies, ends, failures, one that hangs, one cancelled. */
 async function conversation(): Promise<{ toAgent: Buffer[]; toController: Buffer[] }> {
   const link = new SimulatedLink(answer, { record: true });
   for (let index = 0; index < 8; index += 1) {
     const heard = new Heard();
-    const call = link.controller.open(
-      { ...chatHead, model: String(index) },
-      pattern(index, index * 40_000),
-      heard.handlers,
-    );
+    const call = link.controller.open({ ...chatHead, model: String(index) }, bodyOf(index), heard.handlers);
     if (index % 3 === 0) link.tick();
     if (index === 5) call.cancel();
   }
@@ -141,11 +143,11 @@ it('an agent survives any messages: nothing throws, every call it served ends, n
       // No stream was served twice.
       expect(new Set(calls).size).toBe(calls.length);
     }),
-    { numRuns: 2000 },
+    { numRuns: 1000 },
   );
   // The damage was felt: had it all been harmless, the test would prove nothing.
-  expect(closed).toBeGreaterThan(500);
-});
+  expect(closed).toBeGreaterThan(250);
+}, 60_000);
 
 it('a controller survives any messages: nothing throws, every open call ends exactly once', async () => {
   const { toController } = await conversation();
@@ -161,11 +163,7 @@ it('a controller survives any messages: nothing throws, every open call ends exa
       const calls = Array.from({ length: 8 }, (_, index) => {
         const heard = new Heard();
         heard.accept = () => pauses[index] !== true;
-        const call = controller.open(
-          { ...chatHead, model: String(index) },
-          pattern(index, index * 40_000),
-          heard.handlers,
-        );
+        const call = controller.open({ ...chatHead, model: String(index) }, bodyOf(index), heard.handlers);
         if (index === 5) call.cancel();
         return { heard, call };
       });
@@ -187,10 +185,10 @@ it('a controller survives any messages: nothing throws, every open call ends exa
       expect(faults).toEqual([]);
       expect(calls.map(({ heard }) => heard.ends.length)).toEqual([1, 1, 1, 1, 1, 0, 1, 1]);
     }),
-    { numRuns: 2000 },
+    { numRuns: 1000 },
   );
-  expect(closed).toBeGreaterThan(500);
-});
+  expect(closed).toBeGreaterThan(250);
+}, 60_000);
 
 it('both ends survive random bytes', () => {
   fc.assert(
