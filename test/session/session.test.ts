@@ -98,6 +98,17 @@ describe('a session', () => {
     expect(large.heard.content().equals(body)).toBe(true);
   });
 
+  it('outlives the time limit of its handshake', async () => {
+    const agent = await agents.start();
+    const { link, told } = await linkTo(agent);
+    await link.start();
+    agent.clock.advance(6000);
+    const { heard } = call(link);
+    await expect.poll(() => heard.ends).toEqual([trailers]);
+    expect(told.lost).toEqual([]);
+    expect(agent.server.counters().sessions).toBe(1);
+  });
+
   it('cancels at the agent', async () => {
     const calls: IncomingCall[] = [];
     const agent = await agents.start({ serve: (incoming) => void calls.push(incoming) });
