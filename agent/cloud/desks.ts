@@ -1,0 +1,177 @@
+import type { Clock } from '../../main/domain/time.ts';
+import type { CloudAccount } from '../wire/cloud.ts';
+import { readAccount } from './account.ts';
+import type { CloudCatalogue } from './catalogue.ts';
+import type { Credentials } from './credential.ts';
+import type { CloudHttp } from './http.ts';
+import { type CatalogueReading, mayLeave, type Offers, offersOf } from './offers.ts';
+
+const REFRESH_MS = 600_000;
+const RETRY_MS = 30_000;
+const TICK_MS = 10_000;
+const SWEEP_MS = 3_600_000;
+
+interface Desk {
+  reading: CatalogueReading | null;
+  offers: Offers;
+  account: CloudAccount | null;
+  refreshedAtMs: number;
+  refreshing: boolean;
+  /** It was asked to refresh while it did. */
+  again: boolean;
+}
+
+const NOTHING: Offers = { offers: [], notOffered: [] };
+
+export interface DesksOptions {
+  readonly clock: Clock;
+  readonly credentials: Credentials;
+  readonly http: CloudHttp;
+  readonly catalogue: CloudCatalogue;
+  /** Something that a status tells has changed for this control plane. */
+  onChange(controller: string): void;
+}
+
+/**
+ * What the agent knows of OpenRouter for each control plane: catalogue and account, read again every 10 min. Nothing is asked
+ * of anybody while no role may leave the network or no key is held.
+ */
+export class Desks {
+  readonly #options: DesksOptions;
+  readonly #desks = new Map<string, Desk>();
+  readonly #stopping = new AbortController();
+  #sweptAtMs: number;
+  #cancelTick: () => void = () => {};
+
+  constructor(options: DesksOptions) {
+    this.#options = options;
+    this.#sweptAtMs = options.clock.nowMs();
+  }
+
+  start(): void {
+    this.#cancelTick();
+    this.#cancelTick = this.#options.clock.after(TICK_MS, () => this.#tick());
+  }
+
+  stop(): void {
+    this.#cancelTick();
+    this.#stopping.abort(new Error('stopping'));
+  }
+
+  get signal(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  controllers(): readonly string[] {
+    return [...this.#desks.keys()];
+  }
+
+  reading(controller: string): CatalogueReading | null {
+    return this.#desk(controller).reading;
+  }
+
+  offers(controller: string): Offers {
+    return this.#desk(controller).offers;
+  }
+
+  account(controller: string): CloudAccount | null {
+    return this.#desk(controller).account;
+  }
+
+  /** Key or routes are others now: the old account says nothing, the catalogue is matched anew. */
+  changed(controller: string): void {
+    const desk = this.#desk(controller);
+    desk.account = null;
+    this.#match(controller);
+    void this.refresh(controller);
+  }
+
+  forget(controller: string): void {
+    this.#desks.delete(controller);
+  }
+
+  /** Reads catalogue and account now, where that is allowed. */
+  async refresh(controller: string): Promise<void> {
+    const desk = this.#desk(controller);
+    if (desk.refreshing) {
+      desk.again = true;
+      return;
+    }
+    const { credentials, clock } = this.#options;
+    const routes = credentials.routes(controller);
+    if (credentials.state(controller) !== 'held' || ![...routes.values()].some(mayLeave)) return;
+    desk.refreshing = true;
+    try {
+      desk.refreshedAtMs = clock.nowMs();
+      await Promise.all([this.#readCatalogue(controller), this.readAccount(controller)]);
+    } finally {
+      desk.refreshing = false;
+    }
+    if (this.#stopping.signal.aborted || !this.#desks.has(controller)) return;
+    this.#match(controller);
+    this.#options.onChange(controller);
+    if (!desk.again) return;
+    desk.again = false;
+    await this.refresh(controller);
+  }
+
+  async readAccount(controller: string): Promise<void> {
+    const { credentials, http } = this.#options;
+    const authorization = credentials.authorization(controller, false);
+    if (authorization === null) return;
+    const { keyPush } = credentials.view(controller);
+    const reading = await readAccount(http, credentials.baseUrl(controller), authorization, this.#stopping.signal);
+    // The answer of a key that has been replaced meanwhile says nothing about the new one.
+    if (reading.kind === 'unknown' || credentials.view(controller).keyPush !== keyPush) return;
+    this.#desk(controller).account = reading.kind === 'read' ? reading.account : null;
+    credentials.markRefused(controller, reading.kind === 'refused');
+  }
+
+  async #readCatalogue(controller: string): Promise<void> {
+    const { credentials, catalogue, clock } = this.#options;
+    const { signal } = this.#stopping;
+    const baseUrl = credentials.baseUrl(controller);
+    const models = await catalogue.models(baseUrl, signal);
+    if (models === null) return;
+    const pinned = new Set<string>();
+    for (const route of credentials.routes(controller).values()) {
+      if (route.model !== null && mayLeave(route) && route.upstreams.length > 0) pinned.add(route.model);
+    }
+    const endpoints = await Promise.all(
+      [...pinned].map(async (model) => [model, (await catalogue.endpoints(baseUrl, model, signal)) ?? []] as const),
+    );
+    this.#desk(controller).reading = { models, endpoints: new Map(endpoints), atWallMs: clock.wallMs() };
+  }
+
+  #match(controller: string): void {
+    const desk = this.#desk(controller);
+    const routes = this.#options.credentials.routes(controller);
+    desk.offers = desk.reading === null ? NOTHING : offersOf(routes, desk.reading);
+  }
+
+  #tick(): void {
+    this.start();
+    const nowMs = this.#options.clock.nowMs();
+    for (const [controller, desk] of this.#desks) {
+      if (nowMs - desk.refreshedAtMs >= (desk.reading === null ? RETRY_MS : REFRESH_MS)) void this.refresh(controller);
+    }
+    if (nowMs - this.#sweptAtMs < SWEEP_MS) return;
+    this.#sweptAtMs = nowMs;
+    for (const controller of this.#options.credentials.sweep()) this.#options.onChange(controller);
+  }
+
+  #desk(controller: string): Desk {
+    const known = this.#desks.get(controller);
+    if (known !== undefined) return known;
+    const desk: Desk = {
+      reading: null,
+      offers: NOTHING,
+      account: null,
+      refreshedAtMs: Number.NEGATIVE_INFINITY,
+      refreshing: false,
+      again: false,
+    };
+    this.#desks.set(controller, desk);
+    return desk;
+  }
+}

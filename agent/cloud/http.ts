@@ -1,0 +1,123 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
+import { Agent, request } from 'undici';
+import type { Clock } from '../../main/domain/time.ts';
+import { EngineFailure } from '../engines/failure.ts';
+
+const CONNECT_MS = 3000;
+const MAX_SOCKETS = 256;
+/** Attribution that OpenRouter shows to the account's owner. */
+const TITLE = 'Switchyard';
+
+export interface CloudRequest {
+  readonly baseUrl: string;
+  readonly path: string;
+  /** Null: a public route. */
+  readonly authorization: string | null;
+  readonly body: string | null;
+  readonly firstByteMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface CloudResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Readable;
+}
+
+/**
+ * HTTP with OpenRouter: kept connections, redirects never followed (undici follows none unless told), our own time-outs. The
+ * plain client API only: `fetch` quotes header values in its errors.
+ */
+export class CloudHttp {
+  readonly #clock: Clock;
+  readonly #agent = new Agent({
+    connections: MAX_SOCKETS,
+    pipelining: 1,
+    allowH2: false,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: CONNECT_MS },
+  });
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** @throws EngineFailure of ours; the abort reason when the signal fired */
+  async open({ baseUrl, path, authorization, body, firstByteMs, signal }: CloudRequest): Promise<CloudResponse> {
+    const late = new AbortController();
+    const stop = this.#clock.after(firstByteMs, () => late.abort());
+    try {
+      const response = await request(`${baseUrl}${path}`, {
+        dispatcher: this.#agent,
+        method: body === null ? 'GET' : 'POST',
+        headers: {
+          accept: 'application/json, text/event-stream',
+          'x-openrouter-title': TITLE,
+          ...(body === null ? {} : { 'content-type': 'application/json' }),
+          ...(authorization === null ? {} : { authorization }),
+        },
+        body,
+        signal: AbortSignal.any([signal, late.signal]),
+      });
+      return { status: response.statusCode, headers: response.headers, body: response.body };
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (late.signal.aborted)
+        throw new EngineFailure('engine_timeout', { blame: 'engine' }, 'OpenRouter did not answer in time.');
+      throw transportFailure(error);
+    } finally {
+      stop();
+    }
+  }
+
+  /** A whole JSON answer; null as `json` when it is not JSON. Used for what is small. */
+  async json(
+    options: CloudRequest,
+    maxBytes: number,
+  ): Promise<{ readonly status: number; readonly headers: IncomingHttpHeaders; readonly json: unknown }> {
+    const { status, headers, body } = await this.open(options);
+    const bytes = await readAll(body, maxBytes);
+    return { status, headers, json: parseJson(bytes) };
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+}
+
+/** @throws EngineFailure when it is longer or breaks off */
+export async function readAll(body: Readable, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of body) {
+      size += chunk.length;
+      if (size > maxBytes) break;
+      chunks.push(chunk);
+    }
+  } catch {
+    throw new EngineFailure('stream_interrupted', { blame: 'transport' }, 'The answer of OpenRouter broke off.');
+  }
+  if (size > maxBytes) throw new EngineFailure('engine_invalid_response', {}, 'OpenRouter answered with far too much.');
+  return Buffer.concat(chunks);
+}
+
+export function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return null;
+  }
+}
+
+/** Errors of sockets and of undici may quote what was sent: only their kind is looked at. */
+export function transportFailure(error: unknown): EngineFailure {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+  const unreachable =
+    /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/.test(code);
+  return unreachable
+    ? new EngineFailure('engine_unreachable', { blame: 'transport' }, 'OpenRouter cannot be reached from this machine.')
+    : new EngineFailure('engine_error', { blame: 'transport' }, 'The connection to OpenRouter broke.');
+}

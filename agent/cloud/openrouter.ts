@@ -1,0 +1,311 @@
+import type { Clock } from '../../main/domain/time.ts';
+import type { ServedEngine } from '../engines/engine.ts';
+import { EngineFailure, failureOf } from '../engines/failure.ts';
+import { SpeedSignals } from '../engines/speed.ts';
+import type { CallHead, Trailers } from '../wire/calls.ts';
+import {
+  BadPush,
+  CLOUD_ENGINE,
+  type CloudAnswer,
+  type CloudAsk,
+  type CloudFromAgent,
+  type CloudStatus,
+  cloudModelName,
+  decodePush,
+  splitCloudModel,
+} from '../wire/cloud.ts';
+import type { EngineReport, ModelReport } from '../wire/control.ts';
+import type { IncomingCall } from '../wire/stream.ts';
+import { CloudCatalogue } from './catalogue.ts';
+import { serveChat } from './chat.ts';
+import { type Credentials, pinOf } from './credential.ts';
+import { Desks } from './desks.ts';
+import { CloudHttp } from './http.ts';
+import { CallCancelled, type CloudJob } from './job.ts';
+import { kindOfRole, mayLeave } from './offers.ts';
+import { CloudCallFailed, failedCall } from './refusal.ts';
+import { serveEmbed, serveRerank } from './vectors.ts';
+
+const SLOTS = 256;
+/** Inputs of one embedding call that every upstream takes. */
+const MAX_BATCH = 96;
+
+export interface OpenRouterOptions {
+  readonly clock: Clock;
+  readonly credentials: Credentials;
+  /** To the control plane's session, if it has one now. */
+  send(controller: string, message: CloudFromAgent): void;
+  /** What `report` says has changed. */
+  onChange(): void;
+}
+
+/** OpenRouter as an engine of this agent, for each control plane with its own key and routes. */
+export class OpenRouterEngine implements ServedEngine {
+  readonly id = CLOUD_ENGINE;
+  readonly #options: OpenRouterOptions;
+  readonly #credentials: Credentials;
+  readonly #http: CloudHttp;
+  readonly #catalogue: CloudCatalogue;
+  readonly #speed = new SpeedSignals();
+  readonly #desks: Desks;
+  #running = 0;
+  #errors = 0;
+
+  constructor(options: OpenRouterOptions) {
+    this.#options = options;
+    this.#credentials = options.credentials;
+    this.#http = new CloudHttp(options.clock);
+    this.#catalogue = new CloudCatalogue(this.#http);
+    this.#desks = new Desks({
+      clock: options.clock,
+      credentials: options.credentials,
+      http: this.#http,
+      catalogue: this.#catalogue,
+      onChange: (controller) => {
+        options.send(controller, this.status(controller));
+        options.onChange();
+      },
+    });
+  }
+
+  start(): void {
+    this.#desks.start();
+  }
+
+  stop(): void {
+    this.#desks.stop();
+    void this.#http.close().catch(() => undefined);
+  }
+
+  poke(): void {
+    for (const controller of this.#desks.controllers()) void this.#desks.refresh(controller);
+  }
+
+  /** A session with a control plane has begun: it learns how its key stands. */
+  greet(controller: string): void {
+    this.#options.send(controller, this.status(controller));
+    void this.#desks.refresh(controller);
+  }
+
+  /** A push (binary control message). The frame is zeroed, whatever it holds. */
+  push(controller: string, frame: Uint8Array): void {
+    let number = 0;
+    try {
+      const push = decodePush(frame);
+      number = push.number;
+      const result = this.#credentials.apply(controller, push);
+      if (result === 'applied')
+        this.#options.send(controller, { t: 'cloud-ack', push: number, result: 'applied', reason: null });
+      else this.#options.send(controller, { t: 'cloud-ack', push: number, result: 'refused', reason: result });
+    } catch (error) {
+      if (!(error instanceof BadPush)) throw error;
+      this.#options.send(controller, { t: 'cloud-ack', push: number, result: 'refused', reason: 'malformed' });
+    } finally {
+      frame.fill(0);
+    }
+    this.#desks.changed(controller);
+    this.#options.send(controller, this.status(controller));
+    this.#options.onChange();
+  }
+
+  async ask(controller: string, ask: CloudAsk): Promise<void> {
+    const answer: CloudAnswer = { t: 'cloud-answer', id: ask.id, ok: false, models: null, endpoints: null };
+    const baseUrl = this.#credentials.baseUrl(controller);
+    const { signal } = this.#desks;
+    if (ask.what === 'account') {
+      await this.#desks.readAccount(controller);
+      this.#options.send(controller, this.status(controller));
+      this.#options.send(controller, { ...answer, ok: this.#desks.account(controller) !== null });
+    } else if (ask.what === 'catalogue') {
+      const models = await this.#catalogue.models(baseUrl, signal);
+      this.#options.send(controller, {
+        ...answer,
+        ok: models !== null,
+        models: models?.map(({ requestUsd: _, ...model }) => model) ?? null,
+      });
+    } else {
+      const endpoints = await this.#catalogue.endpoints(baseUrl, ask.model ?? '', signal);
+      this.#options.send(controller, {
+        ...answer,
+        ok: endpoints !== null,
+        endpoints: endpoints === null ? null : [...endpoints],
+      });
+    }
+  }
+
+  /** The control plane was removed on this machine. */
+  forget(controller: string): void {
+    this.#credentials.forget(controller);
+    this.#desks.forget(controller);
+    this.#options.onChange();
+  }
+
+  status(controller: string): CloudStatus {
+    const { offers, notOffered } = this.#desks.offers(controller);
+    return {
+      t: 'cloud-status',
+      ...this.#credentials.view(controller),
+      canRemember: this.#credentials.canRemember,
+      account: this.#desks.account(controller),
+      offers: [...offers],
+      notOffered: [...notOffered],
+      catalogueAtWallMs: this.#desks.reading(controller)?.atWallMs ?? null,
+    };
+  }
+
+  report(): EngineReport | null {
+    const models = new Map<string, ModelReport>();
+    let usable = false;
+    for (const controller of this.#desks.controllers()) {
+      if (this.#credentials.state(controller) === 'held') usable = true;
+      for (const offer of this.#desks.offers(controller).offers) {
+        const name = cloudModelName(offer.model, offer.upstream);
+        models.set(name, {
+          model: name,
+          aliases: [],
+          digest: null,
+          tasks: [kindOfRole(offer.role)],
+          contextTokens: offer.contextTokens,
+          maxInputTokens: kindOfRole(offer.role) === 'chat' ? null : offer.contextTokens,
+          width: null,
+          maxBatch: MAX_BATCH,
+          tokenCounting: 'none',
+          loaded: true,
+          sizeBytes: null,
+          ...this.#speed.of(name),
+          remoteHost: 'openrouter.ai',
+          trial: false,
+        });
+      }
+    }
+    if (this.#desks.controllers().length === 0) return null;
+    return {
+      engine: CLOUD_ENGINE,
+      kind: 'openrouter',
+      version: null,
+      address: 'openrouter.ai',
+      reach: 'public',
+      state: usable ? 'ready' : 'error',
+      reason: usable ? null : 'This agent holds no OpenRouter key.',
+      processMark: null,
+      slots: SLOTS,
+      running: this.#running,
+      queued: null,
+      foreign: 0,
+      errorsTotal: this.#errors,
+      models: [...models.values()].slice(0, 512),
+    };
+  }
+
+  serve(call: IncomingCall): void {
+    if (this.#running >= SLOTS) {
+      call.fail(failedCall(new EngineFailure('engine_busy').failure).failure);
+      return;
+    }
+    this.#running++;
+    void this.#serve(call).finally(() => {
+      this.#running--;
+    });
+  }
+
+  async #serve(call: IncomingCall): Promise<void> {
+    const { controller, head, signal } = call;
+    try {
+      const trailers = await this.#dispatch(call);
+      this.#learn(head.model, trailers);
+      this.#credentials.markRefused(controller, false);
+      call.end(trailers);
+      if (signal.aborted) this.#ended(call, false, trailers.usage?.costUsd ?? null);
+    } catch (error) {
+      if (error instanceof CallCancelled) {
+        this.#ended(call, error.aborted, error.costUsd);
+        return;
+      }
+      const failure = error instanceof CloudCallFailed ? error.failure : failedCall(failureOf(error)).failure;
+      if (signal.aborted) this.#ended(call, false, failure.cloud?.costUsd ?? null);
+      else call.fail(failure);
+      if (failure.blame !== 'caller' && failure.blame !== 'busy') this.#errors++;
+      if (failure.cloud?.status === 401) {
+        this.#credentials.markRefused(controller, true);
+        this.#options.send(controller, this.status(controller));
+      }
+    }
+  }
+
+  async #dispatch(call: IncomingCall): Promise<Trailers> {
+    const { head } = call;
+    if (head.op === 'tokenize' || head.cloud === undefined) throw new EngineFailure('unsupported_task');
+    const job = this.#job(call, head, head.cloud);
+    if (head.op === 'chat') {
+      if (head.path !== '/v1/chat/completions') throw new EngineFailure('unsupported_task');
+      return await serveChat(job, head);
+    }
+    return head.op === 'embed' ? await serveEmbed(job, head) : await serveRerank(job, head);
+  }
+
+  /** Settles everything about a call before a byte leaves, or refuses it. */
+  #job(call: IncomingCall, head: CallHead, cloud: NonNullable<(CallHead & { op: 'chat' })['cloud']>): CloudJob {
+    const { controller } = call;
+    const { model, upstream } = splitCloudModel(head.model);
+    const route = this.#credentials.route(controller, cloud.role);
+    if (!mayLeave(route)) throw new EngineFailure('unsupported_task', {}, 'This role does not leave the network.');
+    const key = this.#credentials.state(controller);
+    if (key !== 'held') {
+      const sentence =
+        key === 'missing' ? 'This agent holds no key.' : 'This agent holds an older key than the newest.';
+      throw failedCall(new EngineFailure('engine_busy', {}, sentence).failure, { key });
+    }
+    const kind = kindOfRole(cloud.role);
+    if (route.model !== model || TASKS[head.op] !== kind)
+      throw new EngineFailure('model_missing', {}, 'This model is not the one of its role.');
+    if (kind === 'embed' && (upstream === null || !route.upstreams.includes(upstream))) {
+      throw new EngineFailure('fingerprint_changed', {}, 'No upstream is pinned for these vectors.');
+    }
+    const pin = pinOf(route, upstream);
+    if (pin !== cloud.pin)
+      throw new EngineFailure('fingerprint_changed', {}, 'The pin has changed since this call was routed.');
+    const offer = this.#desks
+      .offers(controller)
+      .offers.find((known) => known.role === cloud.role && known.model === model && known.upstream === upstream);
+    if (offer === undefined)
+      throw new EngineFailure('model_missing', {}, 'OpenRouter does not offer this model or upstream now.');
+    const authorization = this.#credentials.authorization(controller, true);
+    if (authorization === null) throw failedCall(new EngineFailure('engine_busy').failure, { key: 'missing' });
+    const endpoints = this.#desks.reading(controller)?.endpoints.get(model) ?? [];
+    return {
+      call,
+      http: this.#http,
+      clock: this.#options.clock,
+      baseUrl: this.#credentials.baseUrl(controller),
+      authorization,
+      model,
+      pin: { upstreams: upstream === null ? route.upstreams : [upstream], quantizations: route.quantizations },
+      names: new Map(endpoints.map(({ tag, upstream: name }) => [tag, name])),
+      price: offer.promptUsd === null ? null : { promptUsd: offer.promptUsd, completionUsd: offer.completionUsd ?? 0 },
+      blank: (bytes) => this.#credentials.blank(controller, bytes),
+      fingerprint: (answered) => ({
+        engine: CLOUD_ENGINE,
+        version: null,
+        modelDigest: null,
+        upstream: answered,
+        pin,
+        processMark: null,
+      }),
+    };
+  }
+
+  #learn(model: string, trailers: Trailers): void {
+    if (trailers.firstByteMs !== null) this.#speed.firstByte(model, trailers.firstByteMs);
+    const tokens = trailers.usage?.completionTokens ?? 0;
+    if (trailers.tokensPerSecond !== null && trailers.tokensPerSecond > 0) {
+      this.#speed.tokens(model, tokens, (tokens / trailers.tokensPerSecond) * 1000);
+    }
+  }
+
+  #ended(call: IncomingCall, aborted: boolean, costUsd: number | null): void {
+    const permit = 'cloud' in call.head ? call.head.cloud?.permit : undefined;
+    if (permit !== undefined) this.#options.send(call.controller, { t: 'cloud-ended', permit, aborted, costUsd });
+  }
+}
+
+const TASKS = { chat: 'chat', embed: 'embed', rerank: 'rerank', tokenize: null } as const;
