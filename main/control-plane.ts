@@ -147,6 +147,12 @@ export class ControlPlane {
       gate,
       opener: (node) => fleet.opener(node),
       countTokens: tokenCounter({ probes: probePort, gate, encoders: () => catalogue.entries }),
+      providersOf: (role, model) =>
+        catalogue.providers
+          .filter(
+            (provider) => provider.role === role && (provider.model === model || provider.aliases.includes(model)),
+          )
+          .map(({ id }) => id),
       timeouts: settings.timeouts,
       settled: settling.done,
       observers: [

@@ -3,7 +3,6 @@ import type { CallOpener } from '../../agent/wire/stream.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { NodeId, RequestId, SpaceId } from '../domain/ids.ts';
 import type { RequestObserver, RequestSummary } from '../domain/observation.ts';
-import type { Clock } from '../domain/time.ts';
 import type {
   AnswerSink,
   ChatSink,
@@ -17,7 +16,6 @@ import type {
   Route,
   RunningWork,
 } from '../domain/work.ts';
-import type { Gate } from '../gate/gate-api.ts';
 import type { Router } from '../router/router.ts';
 import type { AttemptId, AttemptOutcome, Decision, EndedResult, ItemTrace, ProviderRefusal } from '../router/types.ts';
 import { ChatJob, type ChatTimeouts } from './chat-job.ts';
@@ -25,17 +23,12 @@ import { EmbedJob } from './embed-job.ts';
 import type { DispatchDecision, Job, JobHost } from './job.ts';
 import { errorOf } from './outcomes.ts';
 import { RerankJob } from './rerank-job.ts';
-import { prepareEmbed } from './space-resolution.ts';
-import type { CountTokens } from './token-limits.ts';
+import { type EmbedPreparation, prepareEmbed } from './space-resolution.ts';
 import { type RequestTrace, TraceBuilder } from './trace.ts';
 
-export interface DispatchOptions {
+export interface DispatchOptions extends EmbedPreparation {
   readonly router: Router;
-  readonly clock: Clock;
-  readonly gate: Gate;
   readonly opener: (node: NodeId) => CallOpener | null;
-  /** Counts tokens with a provider of the space that has passed. */
-  readonly countTokens: (space: SpaceId) => CountTokens;
   readonly timeouts: ChatTimeouts;
   /**
    * Resolves when the fleet known from before has answered or has had its time. Work that comes earlier waits: right after a
@@ -113,7 +106,7 @@ export class DispatchService implements Dispatcher, JobHost {
 
   /** Founding, counting and cutting come before the queue: they may wait for an encoder, and the client may leave meanwhile. */
   embed(work: EmbedWork, sink: AnswerSink<EmbedAnswer>): RunningWork {
-    const { gate, clock, countTokens } = this.#options;
+    const { gate, clock } = this.#options;
     const leave = new AbortController();
     let running: RunningWork = NOTHING;
     const begin = (prepared: Awaited<ReturnType<typeof prepareEmbed>>) => {
@@ -128,7 +121,7 @@ export class DispatchService implements Dispatcher, JobHost {
       sink.onFailure(known);
     };
     Promise.resolve(this.#options.settled)
-      .then(() => prepareEmbed(work, gate, clock, countTokens, leave.signal))
+      .then(() => prepareEmbed(work, this.#options, leave.signal))
       .then(begin, refuse);
     return {
       cancel: () => {

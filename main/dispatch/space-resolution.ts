@@ -1,7 +1,8 @@
 import { SwitchyardError } from '../domain/errors.ts';
-import type { SpaceId } from '../domain/ids.ts';
+import type { ProviderId, SpaceId } from '../domain/ids.ts';
 import type { RoleId } from '../domain/roles.ts';
 import type { Clock } from '../domain/time.ts';
+import type { VerdictKind } from '../domain/verdict.ts';
 import type { EmbedWork } from '../domain/work.ts';
 import type { Gate } from '../gate/gate-api.ts';
 import type { Space } from '../gate/space.ts';
@@ -11,6 +12,18 @@ import { type CountTokens, fitInputs } from './token-limits.ts';
 /** A first request waits this long for a space that is being founded (the built-in encoder loads in about two seconds). */
 const FOUNDING_WAIT_MS = 60_000;
 
+export interface EmbedPreparation {
+  readonly gate: Gate;
+  readonly clock: Clock;
+  /** Counts tokens with a provider of the space that has passed. */
+  readonly countTokens: (space: SpaceId) => CountTokens;
+  /** Providers of a role that serve a model of this name or alias. */
+  readonly providersOf: (role: RoleId, model: string) => readonly ProviderId[];
+}
+
+/** Findings after which a provider belongs to another space for good, whatever time passes. */
+const OUTSIDE: ReadonlySet<VerdictKind> = new Set(['dimension-mismatch', 'vector-incompatible']);
+
 /**
  * Which space an embedding request is answered in, and its inputs cut to that space's limit.
  *
@@ -18,9 +31,7 @@ const FOUNDING_WAIT_MS = 60_000;
  */
 export async function prepareEmbed(
   work: EmbedWork,
-  gate: Gate,
-  clock: Clock,
-  countTokens: (space: SpaceId) => CountTokens,
+  { gate, clock, countTokens, providersOf }: EmbedPreparation,
   leave: AbortSignal,
 ): Promise<FittedEmbedWork> {
   const { context, dimensions } = work;
@@ -28,6 +39,15 @@ export async function prepareEmbed(
     work.space === null
       ? await currentSpace(context.role, gate, clock, leave)
       : assertedSpace(work.space, context.role, gate);
+  if (context.model !== null) {
+    const verdicts = providersOf(context.role, context.model).map((id) => gate.verdictFor(id, space.id));
+    if (verdicts.length > 0 && verdicts.every((kind) => OUTSIDE.has(kind))) {
+      throw new SwitchyardError(
+        'space_mismatch',
+        'Vectors of this model do not belong to the space of its role. Use the role id, or found a space with this model.',
+      );
+    }
+  }
   const asserted = work.space?.split('/')[1];
   const width = dimensions ?? (asserted ? Number(asserted) : space.width);
   if (width !== space.width && !space.cutDimensions.includes(width)) {

@@ -73,27 +73,19 @@ export function chooseAutoModel(candidates: readonly Candidate[]): string | null
   return ranked[0]?.[0] ?? null;
 }
 
-function serves(
-  task: Task,
-  settings: RoleSettings,
-  candidates: readonly Candidate[],
-  spaceWidth: number | null,
-): readonly Candidate[] {
-  const { localModels } = settings;
+function serves(task: Task, { localModels }: RoleSettings, candidates: readonly Candidate[]): readonly Candidate[] {
   if (localModels !== 'auto') {
     return candidates.filter(({ model }) => localModels.some((name) => answersTo(model, name)));
   }
-  if (task === 'embed') {
-    // Which encoders of the width belong is the gate's finding, not a matter of names. Before founding all are candidates.
-    return candidates.filter(({ model }) => spaceWidth === null || model.width === null || model.width === spaceWidth);
-  }
+  // Which encoders belong to a space is the gate's finding, width included, so that a refusal can be seen and explained.
+  if (task === 'embed') return candidates;
   const chosen = chooseAutoModel(candidates);
   return candidates.filter(({ model }) => model.model === chosen);
 }
 
 /**
  * The trial encoder is there so that a first request works: it founds `embedding` only while nothing else could, stays with
- * a space it founded, and speaks no code.
+ * a space of its width, and speaks no code.
  */
 function withTrial(
   role: RoleId,
@@ -101,9 +93,11 @@ function withTrial(
   spaceWidth: number | null,
   chosen: readonly Candidate[],
 ): readonly Candidate[] {
-  if (settings.localModels !== 'auto' || (role === 'embedding' && spaceWidth !== null)) return chosen;
+  if (settings.localModels !== 'auto') return chosen;
   const real = chosen.filter(({ model }) => !model.trial);
-  return role === 'embedding' && real.length === 0 ? chosen : real;
+  if (role !== 'embedding') return real;
+  if (spaceWidth === null) return real.length === 0 ? chosen : real;
+  return chosen.filter(({ model }) => !model.trial || model.width === spaceWidth);
 }
 
 function fingerprintOf(engine: EngineReport, model: ModelReport): Fingerprint {
@@ -164,7 +158,7 @@ export function buildCatalogue(input: CatalogueInput): Catalogue {
     const settings = input.roles[role];
     const able = all.filter(({ model }) => model.tasks.includes(task));
     const width = input.spaceWidth(role);
-    const chosen = settings.enabled ? serves(task, settings, able, width) : [];
+    const chosen = settings.enabled ? serves(task, settings, able) : [];
     const kept = withTrial(role, settings, width, chosen);
     for (const candidate of kept) entries.push(toEntry(role, candidate, input));
     models[role] = [...new Set(kept.flatMap(({ model }) => [model.model, ...model.aliases]))];

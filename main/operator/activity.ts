@@ -181,13 +181,15 @@ export function healthItems(house: House): readonly HealthView[] {
   }
   for (const verdict of house.gate.verdicts()) {
     if (verdict.kind === 'pass' || verdict.kind === 'pass-reduced' || verdict.kind === 'unverified') continue;
-    if (!house.catalogue().byId.has(verdict.provider)) continue;
     const entry = house.catalogue().byId.get(verdict.provider)?.provider;
+    if (!entry) continue;
+    // With `auto` every encoder is looked at; that one of another width serves another role is no fault.
+    if (verdict.kind === 'dimension-mismatch' && house.roles()[entry.role].localModels === 'auto') continue;
     add({
       id: `gate-${verdict.provider}-${verdict.space}`,
       code: `gate_${verdict.kind}`,
       severity: 'warn',
-      title: `${entry?.model ?? 'An encoder'} on ${entry?.nodeName ?? '?'} gets no texts`,
+      title: `${entry.model} on ${entry.nodeName} gets no texts`,
       sentence: verdict.sentence,
       needsPerson: verdict.kind !== 'probe-failed',
       page: 'gate',

@@ -303,6 +303,17 @@ describe('an embedding request', () => {
     expect(summaries.map(({ code }) => code).sort()).toEqual(['space_mismatch', 'space_unfounded']);
   });
 
+  it('for a model whose vectors were found to belong elsewhere is a mismatch, not a matter of waiting', async () => {
+    const clock = new SimClock();
+    const { dispatch, calls, state } = house([provider('embedding', 'a')], clock);
+    state.verdict = 'dimension-mismatch';
+    const { failures, sink } = embedLog();
+    dispatch.embed(embedWork(clock, { context: { ...context('embedding', clock), model: 'm' } }), sink);
+    await clock.settle();
+    expect(failures[0]).toMatchObject({ code: 'space_mismatch' });
+    expect(calls).toEqual([]);
+  });
+
   it('whose client leaves aborts every chunk', async () => {
     const clock = new SimClock();
     const { dispatch, calls } = house([provider('embedding', 'a'), provider('embedding', 'b')], clock);

@@ -118,10 +118,11 @@ export function house(
   const traces: RequestTrace[] = [];
   const admitted: string[] = [];
   const gateListeners = new Set<() => void>();
-  const state = { roleSpace, admit: true };
+  const state = { roleSpace, admit: true, verdict: 'pass' };
   const gate = {
     roleSpace: () => state.roleSpace,
     space: (id: SpaceId) => (id === SPACE_ID ? space() : null),
+    verdictFor: () => state.verdict,
     verdict: () => ({ kind: 'pass', checkedAtMs: 1 }),
     admit: (id: ProviderId) => {
       admitted.push(id);
@@ -157,6 +158,8 @@ export function house(
     gate,
     opener,
     countTokens: () => async (texts) => texts.map((text) => text.length),
+    providersOf: (role, model) =>
+      providers.filter((each) => each.role === role && each.model === model).map(({ id }) => id),
     timeouts: { firstByteMs: 600_000, betweenTokensMs: 600_000 },
     settled,
     observers: [{ finished: (summary) => summaries.push(summary) }],

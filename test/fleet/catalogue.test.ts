@@ -96,10 +96,10 @@ describe('named models', () => {
 });
 
 describe('encoders', () => {
-  it('are candidates of any width before a space is founded, and only of its width afterwards', () => {
+  it('are providers whatever their width: that one does not fit is for the gate to say and for people to see', () => {
     const nodes = [node('a', [engine('e', [encoder('wide', 1024), encoder('narrow', 384)])])];
     expect(serving(buildCatalogue(input(nodes)), 'embedding')).toEqual(['a:wide', 'a:narrow']);
-    expect(serving(buildCatalogue(input(nodes, {}, 384)), 'embedding')).toEqual(['a:narrow']);
+    expect(serving(buildCatalogue(input(nodes, {}, 384)), 'embedding')).toEqual(['a:wide', 'a:narrow']);
   });
 
   it('leave out the trial encoder while a real one could found, and never offer it to code', () => {
@@ -112,7 +112,8 @@ describe('encoders', () => {
 
   it('keep the trial encoder in a space of its width, so that a founded trial goes on serving', () => {
     const both = [node('a', [engine('builtin', [encoder('trial', 512, true)]), engine('e', [encoder('real', 1024)])])];
-    expect(serving(buildCatalogue(input(both, {}, 512)), 'embedding')).toEqual(['a:trial']);
+    expect(serving(buildCatalogue(input(both, {}, 512)), 'embedding')).toEqual(['a:trial', 'a:real']);
+    expect(serving(buildCatalogue(input(both, {}, 1024)), 'embedding')).toEqual(['a:real']);
   });
 });
 
