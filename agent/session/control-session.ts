@@ -3,6 +3,7 @@ import type { WebSocket } from 'ws';
 import type { Clock } from '../../main/domain/time.ts';
 import { AgentMux } from '../wire/agent-mux.ts';
 import { CLOSE } from '../wire/close.ts';
+import type { CloudAsk } from '../wire/cloud.ts';
 import { FromController } from '../wire/control.ts';
 import type { HandshakeMessage } from '../wire/handshake.ts';
 import { SilenceWatch } from '../wire/silence.ts';
@@ -25,6 +26,9 @@ export interface ControlSessionOptions {
   readonly serve: CallServer;
   onDetect(): void;
   onForget(): void;
+  onAsk(ask: CloudAsk): void;
+  /** False: nobody here takes pushes. */
+  onPush(frame: Uint8Array): boolean;
   onSilence(silent: boolean): void;
   onViolation(): void;
   onFault(error: unknown): void;
@@ -163,20 +167,36 @@ export class ControlSession {
   #take(bytes: Buffer, binary: boolean): void {
     if (this.#ended) return;
     this.#heard();
-    const message = binary || bytes.length > MAX_CONTROL_BYTES ? null : parseControl(bytes);
+    const fits = bytes.length <= MAX_CONTROL_BYTES;
+    if (binary && fits && this.#guard(() => this.#options.onPush(bytes))) return;
+    if (binary) bytes.fill(0);
+    const message = binary || !fits ? null : parseControl(bytes);
     switch (message?.t) {
       case undefined:
         this.#options.onViolation();
         void this.close(CLOSE.violation);
         return;
       case 'detect':
-        this.#options.onDetect();
+        this.#guard(() => this.#options.onDetect());
+        return;
+      case 'cloud-ask':
+        this.#guard(() => this.#options.onAsk(message));
         return;
       case 'forget':
         this.#options.onForget();
         return;
       case 'bye':
         void this.close(1000);
+    }
+  }
+
+  /** Runs a handler of the agent around; what it throws ends nothing. True also then: the message was understood. */
+  #guard(run: () => unknown): boolean {
+    try {
+      return run() !== false;
+    } catch (error) {
+      this.#options.onFault(error);
+      return true;
     }
   }
 

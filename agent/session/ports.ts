@@ -1,4 +1,5 @@
 import type { Clock } from '../../main/domain/time.ts';
+import type { CloudAsk, CloudFromAgent } from '../wire/cloud.ts';
 import type { AgentEvent, Heartbeat, Welcome } from '../wire/control.ts';
 import type { CallServer } from '../wire/stream.ts';
 import type { Controllers } from './controllers.ts';
@@ -24,6 +25,12 @@ export interface AgentServerOptions {
   readonly serve: CallServer;
   /** A control plane asks for engines to be looked for again. */
   onDetect?(controller: string): void;
+  /**
+   * A binary control message: a push, which may hold a key. The frame is the handler's, who zeroes it. Without this handler
+   * such a message breaks the protocol.
+   */
+  onPush?(controller: string, frame: Uint8Array): void;
+  onAsk?(controller: string, ask: CloudAsk): void;
   /** A session began, ended, or (`silent`) has not pinged for 5 s: cloud calls of that control plane should be aborted. */
   onSession?(controller: string, change: SessionChange): void;
   /** A control plane was paired or removed; the argument is how many remain. For heartbeats and people. */
@@ -61,6 +68,8 @@ export interface AgentListener {
   /** Sends the heartbeat to every session and keeps it as the first one of sessions to come. */
   broadcast(heartbeat: Heartbeat): void;
   event(event: AgentEvent): void;
+  /** To that control plane's session; false when it has none now. */
+  send(controller: string, message: CloudFromAgent): boolean;
   /** The join code as people read it (`XXXX-XXXX-XXXX-XXXX`), or null when used or closed. */
   joinCode(): string | null;
   /** Replaces the join code; the old one is dead at once. */

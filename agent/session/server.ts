@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { CLOSE } from '../wire/close.ts';
+import type { CloudFromAgent } from '../wire/cloud.ts';
 import type { AgentEvent, Heartbeat } from '../wire/control.ts';
 import { MAX_MESSAGE_BYTES } from '../wire/frames.ts';
 import { type AgentOutcome, HandshakeRefused, type Hello, handshakeAsAgent } from '../wire/handshake.ts';
@@ -105,6 +106,15 @@ export class AgentServer implements AgentListener {
   event(event: AgentEvent): void {
     const message = JSON.stringify(event);
     for (const session of this.#sessions.values()) if (session.live) session.sendLatest(message);
+  }
+
+  send(controller: string, message: CloudFromAgent): boolean {
+    for (const session of this.#sessions.values()) {
+      if (!session.live || session.controller !== controller) continue;
+      session.send(JSON.stringify(message));
+      return true;
+    }
+    return false;
   }
 
   joinCode(): string | null {
@@ -272,6 +282,11 @@ export class AgentServer implements AgentListener {
       clock,
       serve,
       onDetect: () => this.#options.onDetect?.(controller),
+      onAsk: (ask) => this.#options.onAsk?.(controller, ask),
+      onPush: (frame) => {
+        this.#options.onPush?.(controller, frame);
+        return this.#options.onPush !== undefined;
+      },
       onForget: () => {
         this.revoke(controller).catch((error: unknown) => this.#options.onFault?.(error));
       },

@@ -1,3 +1,4 @@
+import type { CloudAsk, CloudFromAgent } from '../../agent/wire/cloud.ts';
 import type { AgentEvent, Heartbeat, Welcome } from '../../agent/wire/control.ts';
 import type { CallOpener } from '../../agent/wire/stream.ts';
 import type { Clock } from '../domain/time.ts';
@@ -34,6 +35,8 @@ export interface LinkHandlers {
   onWelcome(welcome: Welcome): void;
   onHeartbeat(heartbeat: Heartbeat): void;
   onEvent?(event: AgentEvent): void;
+  /** How the agent's OpenRouter key stands, and answers to `push` and `ask`. */
+  onCloud?(message: CloudFromAgent): void;
   /** False after 3 s of silence: nothing new may be sent there and unstarted work moves. True again when it is heard. */
   onPulls?(pulls: boolean): void;
   /** Once, when a running link ends for any reason but `close` and `forget`. Every open call has failed before. */
@@ -70,6 +73,17 @@ export interface AgentLink {
   forget(): Promise<boolean>;
   /** Ends the link in peace; calls fail, `onLost` is not called. Idempotent. */
   close(): void;
+}
+
+/** The link's other lane: what the control plane says to the agent about OpenRouter. `AgentSession` implements it too. */
+export interface CloudLane {
+  /**
+   * Sends a push (`encodePush`) as one binary message. The frame is zeroed when it has left this process, or at once when the
+   * link is not running. Resolves true when it has left; only the agent's acknowledgement says that it was applied.
+   */
+  push(frame: Uint8Array): Promise<boolean>;
+  /** False: the link is not running. */
+  ask(question: CloudAsk): boolean;
 }
 
 /** A pairing whose end was not seen: what `storePending` was given. */

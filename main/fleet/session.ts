@@ -1,6 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import type { WebSocket } from 'ws';
 import { CLOSE } from '../../agent/wire/close.ts';
+import type { CloudAsk } from '../../agent/wire/cloud.ts';
 import { FromAgent, type FromController, type Welcome, WIRE_VERSION } from '../../agent/wire/control.ts';
 import { ControllerMux, closedOpener } from '../../agent/wire/controller-mux.ts';
 import { MAX_MESSAGE_BYTES } from '../../agent/wire/frames.ts';
@@ -11,7 +12,7 @@ import type { CallOpener } from '../../agent/wire/stream.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import { type AgentAddress, parseAddress } from './address.ts';
 import { type DialOptions, dial } from './dial.ts';
-import type { AgentLink, LinkOptions, LostReason } from './link.ts';
+import type { AgentLink, CloudLane, LinkOptions, LostReason } from './link.ts';
 
 const PING_MS = 1000;
 const NO_PULL_MS = 3000;
@@ -25,7 +26,7 @@ const MAX_CONTROL_BYTES = 16 * 1024 * 1024;
 type State = 'new' | 'starting' | 'running' | 'dead';
 
 /** The control plane's connection to one agent: control socket with liveness, data socket with calls. See `AgentLink`. */
-export class AgentSession implements AgentLink {
+export class AgentSession implements AgentLink, CloudLane {
   readonly #options: LinkOptions;
   #state: State = 'new';
   #control: WebSocket | null = null;
@@ -91,6 +92,27 @@ export class AgentSession implements AgentLink {
 
   detect(): void {
     this.#send({ t: 'detect' });
+  }
+
+  push(frame: Uint8Array): Promise<boolean> {
+    const control = this.#control;
+    if (this.#state !== 'running' || control?.readyState !== control?.OPEN) {
+      frame.fill(0);
+      return Promise.resolve(false);
+    }
+    // The zero mask of `dial` makes ws write this very buffer: there is no masked copy to be forgotten.
+    return new Promise((resolve) => {
+      control?.send(frame, { binary: true }, (error) => {
+        frame.fill(0);
+        resolve(error === undefined || error === null);
+      });
+    });
+  }
+
+  ask(question: CloudAsk): boolean {
+    if (this.#state !== 'running') return false;
+    this.#send(question);
+    return true;
   }
 
   async forget(): Promise<boolean> {
@@ -208,6 +230,12 @@ export class AgentSession implements AgentLink {
         return;
       case 'event':
         this.#tell(() => this.#options.handlers.onEvent?.(message));
+        return;
+      case 'cloud-status':
+      case 'cloud-ack':
+      case 'cloud-ended':
+      case 'cloud-answer':
+        this.#tell(() => this.#options.handlers.onCloud?.(message));
         return;
       case 'bye':
         this.#end('bye');

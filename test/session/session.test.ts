@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SessionChange } from '../../agent/session/ports.ts';
+import { type CloudFromAgent, decodePush, encodePush } from '../../agent/wire/cloud.ts';
 import type { AgentEvent, Heartbeat } from '../../agent/wire/control.ts';
 import { joinDataAsController, resumeAsController } from '../../agent/wire/handshake.ts';
 import type { IncomingCall } from '../../agent/wire/stream.ts';
@@ -23,12 +24,14 @@ afterEach(async () => {
 class Told {
   readonly heartbeats: Heartbeat[] = [];
   readonly events: AgentEvent[] = [];
+  readonly cloud: CloudFromAgent[] = [];
   readonly pulls: boolean[] = [];
   readonly lost: LostReason[] = [];
   readonly handlers = {
     onWelcome: (): void => undefined,
     onHeartbeat: (beat: Heartbeat): void => void this.heartbeats.push(beat),
     onEvent: (event: AgentEvent): void => void this.events.push(event),
+    onCloud: (message: CloudFromAgent): void => void this.cloud.push(message),
     onPulls: (pulls: boolean): void => void this.pulls.push(pulls),
     onLost: (reason: LostReason): void => void this.lost.push(reason),
   };
@@ -96,6 +99,35 @@ describe('a session', () => {
     expect(large.heard.ends).toEqual([]);
     await expect.poll(() => large.heard.ends).toEqual([trailers]);
     expect(large.heard.content().equals(body)).toBe(true);
+  });
+
+  it('carries a push as bytes, zeroes what it sent, and carries asks and answers', async () => {
+    const pushes: string[] = [];
+    const asked: unknown[] = [];
+    const ack: CloudFromAgent = { t: 'cloud-ack', push: 7, result: 'applied', reason: null };
+    const agent = await agents.start({
+      onPush: (controller, frame) => {
+        const push = decodePush(frame);
+        pushes.push(`${controller} ${push.number} ${Buffer.from(push.key ?? []).toString()}`);
+        frame.fill(0);
+        agent.server.send(controller, ack);
+      },
+      onAsk: (controller, ask) => void asked.push([controller, ask.what]),
+    });
+    const { link, told } = await linkTo(agent);
+    const early = encodePush(6, { keyPush: 6 }, Buffer.from('sk-or-v1-early'));
+    expect(await link.push(early)).toBe(false);
+    expect(early.every((byte) => byte === 0)).toBe(true);
+    expect(link.ask({ t: 'cloud-ask', id: 1, what: 'account' })).toBe(false);
+    await link.start();
+    const frame = encodePush(7, { keyPush: 7 }, Buffer.from('sk-or-v1-canary'));
+    expect(await link.push(frame)).toBe(true);
+    expect(frame.every((byte) => byte === 0)).toBe(true);
+    await expect.poll(() => pushes).toEqual(['desk 7 sk-or-v1-canary']);
+    await expect.poll(() => told.cloud).toEqual([ack]);
+    expect(link.ask({ t: 'cloud-ask', id: 1, what: 'account' })).toBe(true);
+    await expect.poll(() => asked).toEqual([['desk', 'account']]);
+    expect(agent.server.send('nobody', ack)).toBe(false);
   });
 
   it('outlives the time limit of its handshake', async () => {
