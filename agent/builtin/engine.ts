@@ -111,7 +111,7 @@ export class BuiltinEngine implements ServedEngine {
       incoming.fail(new EngineFailure('engine_busy').failure);
       return;
     }
-    const call = new EngineCall(incoming);
+    const call = new EngineCall(incoming, release);
     this.#calls.add(call);
     void this.#serve(call)
       .then(

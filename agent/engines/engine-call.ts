@@ -8,12 +8,15 @@ export class EngineCall implements IncomingCall {
   readonly controller: string;
   readonly #call: IncomingCall;
   readonly #controller = new AbortController();
+  readonly #release: () => void;
   readonly #onAbort = () => this.#controller.abort();
   #wrote = false;
   #over = false;
 
-  constructor(call: IncomingCall) {
+  /** `release` frees the call's slot. It runs before the end is told: the next call may follow on its heels. */
+  constructor(call: IncomingCall, release: () => void = () => undefined) {
     this.#call = call;
+    this.#release = release;
     this.head = call.head;
     this.body = call.body;
     this.controller = call.controller;
@@ -57,6 +60,7 @@ export class EngineCall implements IncomingCall {
   #close(): boolean {
     if (this.#over) return false;
     this.#over = true;
+    this.#release();
     this.#call.signal.removeEventListener('abort', this.#onAbort);
     return true;
   }

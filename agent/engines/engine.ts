@@ -133,7 +133,7 @@ export class HttpEngine implements ServedEngine {
       incoming.fail(new EngineFailure('engine_busy').failure);
       return;
     }
-    const call = new EngineCall(incoming);
+    const call = new EngineCall(incoming, release);
     this.#calls.add(call);
     const limitBefore = limits(adapter);
     void adapter.serve(call).then((outcome) => {

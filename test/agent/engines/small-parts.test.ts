@@ -196,6 +196,15 @@ describe('a call given up by the agent', () => {
     expect(incoming.chunks).toHaveLength(1);
   });
 
+  it('has left its slot before its end is told', () => {
+    const order: string[] = [];
+    const incoming = embedCall({ engine: 'e', model: 'm' }, ['a']);
+    incoming.fail = () => void order.push('told');
+    const call = new EngineCall(incoming, () => void order.push('released'));
+    call.fail(new EngineFailure('engine_error').failure);
+    expect(order).toEqual(['released', 'told']);
+  });
+
   it('is aborted with the call of the control plane', () => {
     const incoming = embedCall({ engine: 'e', model: 'm' }, ['a']);
     const call = new EngineCall(incoming);

@@ -1,0 +1,206 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import type { Trailers } from '../../agent/wire/calls.ts';
+import type { Heartbeat, Welcome } from '../../agent/wire/control.ts';
+import type { LinkHandlers, LostReason } from '../../main/fleet/link.ts';
+import { pairAgent } from '../../main/fleet/pair.ts';
+import { AgentSession } from '../../main/fleet/session.ts';
+import { createSystemClock } from '../../main/platform/clock.ts';
+import { type Agent, removeTemporaryFolders, startAgent, temporaryFolder } from '../support/processes.ts';
+
+const clock = createSystemClock();
+const entry = path.join(import.meta.dirname, '../../agent/index.ts');
+const run = promisify(execFile);
+const cli = (...args: string[]) => run(process.execPath, [entry, ...args]);
+
+const ending: (() => Promise<unknown> | unknown)[] = [];
+afterEach(async () => {
+  for (const end of ending.splice(0).reverse()) await end();
+});
+afterAll(removeTemporaryFolders);
+
+async function agent(): Promise<Agent> {
+  const started = await startAgent({ name: 'bench' });
+  ending.push(() => started.stop());
+  return started;
+}
+
+async function pair(to: Agent, controller: string, joinCode = to.joinCode) {
+  return pairAgent({ address: to.listen, controller, joinCode, clock, storePending: async () => undefined });
+}
+
+/** A session with what it heard. */
+async function session(target: { address: string; key: Uint8Array; fingerprint: string }, controller: string) {
+  const heard = { welcome: null as Welcome | null, heartbeats: [] as Heartbeat[], lost: null as LostReason | null };
+  const handlers: LinkHandlers = {
+    onWelcome: (welcome) => {
+      heard.welcome = welcome;
+    },
+    onHeartbeat: (heartbeat) => void heard.heartbeats.push(heartbeat),
+    onLost: (reason) => {
+      heard.lost = reason;
+    },
+  };
+  const link = new AgentSession({ ...target, controller, clock, handlers });
+  ending.push(() => link.close());
+  await link.start();
+  return { link, heard };
+}
+
+function embed(link: AgentSession, engine: string, model: string, texts: readonly string[]) {
+  const head = { op: 'embed' as const, engine, model, count: texts.length, width: 512, cut: null, normalise: true };
+  return new Promise<{ bytes: Buffer; trailers: Trailers }>((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    link.opener.open({ ...head, processMark: null, timeoutMs: 20_000 }, Buffer.from(JSON.stringify(texts)), {
+      onHead: () => undefined,
+      onData: (chunk) => chunks.push(chunk) > 0,
+      onEnd: (trailers) => resolve({ bytes: Buffer.concat(chunks), trailers }),
+      onFailure: (failure) => reject(new Error(failure.code)),
+    });
+  });
+}
+
+describe('the agent as a process', () => {
+  it('pairs by its code, says what it is, and encodes in a third process', async () => {
+    const running = await agent();
+    const paired = await pair(running, 'alpha');
+    expect(paired.fingerprint).toBe(running.fingerprint);
+    const { link, heard } = await session(paired, 'alpha');
+    expect(heard.welcome).toMatchObject({
+      name: 'bench',
+      pid: running.pid,
+      node: paired.node,
+      platform: process.platform,
+    });
+    await expect.poll(() => heard.heartbeats.length).toBeGreaterThan(0);
+    const builtin = heard.heartbeats[0]?.engines.find(({ kind }) => kind === 'builtin');
+    expect(builtin).toMatchObject({ processMark: null, models: [{ width: 512, trial: true, loaded: false }] });
+    const { bytes, trailers } = await embed(link, 'builtin', builtin?.models[0]?.model ?? '', ['hello', 'world']);
+    expect(bytes).toHaveLength(2 * 512 * 4);
+    const mark = trailers.fingerprint.processMark ?? '';
+    expect(Number(mark.split('@')[0])).not.toBe(running.pid);
+    // The change of the mark is told at once, not with the next regular heartbeat.
+    await expect.poll(() => heard.heartbeats.at(-1)?.engines[0]?.processMark).toBe(mark);
+    expect(heard.heartbeats.at(-1)?.controllers).toBe(1);
+  });
+
+  it('beats on, with the load of the machine', async () => {
+    const running = await agent();
+    const { heard } = await session(await pair(running, 'alpha'), 'alpha');
+    await expect.poll(() => heard.heartbeats.length, { timeout: 12_000 }).toBeGreaterThan(1);
+    const numbers = heard.heartbeats.map(({ seq }) => seq);
+    expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
+    const { host } = heard.heartbeats.at(-1) as Heartbeat;
+    expect(host.cpuPercent).toBeGreaterThanOrEqual(0);
+    expect(host.cpuPercent).toBeLessThanOrEqual(100);
+    expect(host.memoryUsedBytes).toBeLessThan(host.memoryTotalBytes ?? 0);
+  });
+
+  it('takes a new code and a removal from the command line while it runs', async () => {
+    const running = await agent();
+    const folder = ['--data-dir', running.dataDir];
+    expect((await cli('code', ...folder)).stdout.trim()).toBe(running.joinCode);
+    const { heard } = await session(await pair(running, 'alpha'), 'alpha');
+    const fresh = (JSON.parse((await cli('code', '--new', '--json', ...folder)).stdout) as { joinCode: string })
+      .joinCode;
+    await expect
+      .poll(() =>
+        pair(running, 'beta', fresh).then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(true);
+    expect((await cli('controllers', ...folder)).stdout.trim().split('\n')).toEqual(['alpha', 'beta']);
+    await cli('controllers', 'rm', 'alpha', ...folder);
+    await expect.poll(() => heard.lost).toBe('revoked');
+    await expect(cli('controllers', 'rm', 'nobody', ...folder)).rejects.toMatchObject({ code: 1 });
+  });
+
+  it('keeps its identity and its pairings over SIGKILL', async () => {
+    const running = await agent();
+    const paired = await pair(running, 'alpha');
+    running.kill('SIGKILL');
+    await running.gone;
+    const again = await startAgent({ dataDir: running.dataDir });
+    ending.push(() => again.stop());
+    expect(again.fingerprint).toBe(running.fingerprint);
+    expect(again.joinCode).toBe('');
+    await session({ ...paired, address: again.listen }, 'alpha');
+  });
+
+  it('writes files for its user alone, and no core dumps', async () => {
+    const running = await agent();
+    if (process.platform !== 'linux') return;
+    for (const file of ['identity.json', 'controllers.json']) {
+      expect(statSync(path.join(running.dataDir, file)).mode & 0o777).toBe(0o600);
+    }
+    const limits = () => readFileSync(`/proc/${running.pid}/limits`, 'utf8');
+    await expect.poll(() => /Max core file size\s+0\s+0/.test(limits())).toBe(true);
+  });
+
+  it.each([['--listen', 'nowhere:99999'], ['--engine', 'http://user:pw@x'], ['--nonsense'], ['dance']])(
+    'refuses %s %s in a sentence, without repeating it',
+    async (...args) => {
+      const failure = await cli(...args).then(
+        () => null,
+        (error: { code: number; stderr: string }) => error,
+      );
+      expect(failure?.code).toBe(1);
+      expect(failure?.stderr).not.toContain('pw@');
+      expect(failure?.stderr).not.toContain('    at ');
+    },
+  );
+});
+
+describe('the agent as a child of its control plane', () => {
+  function embedded(): { child: ChildProcess; line: Promise<Record<string, unknown>> } {
+    const dataDir = temporaryFolder('embedded');
+    const child = spawn(process.execPath, [entry, '--embedded', '--no-detect', '--data-dir', dataDir], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    ending.push(() => child.kill('SIGKILL'));
+    const line = once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line');
+    return { child, line: line.then(([text]) => JSON.parse(String(text)) as Record<string, unknown>) };
+  }
+
+  it('gets its key over the pipe, listens on loopback, and ends when the pipe ends', async () => {
+    const { child, line } = embedded();
+    const key = Buffer.alloc(32, 7);
+    child.stdin?.write(`${JSON.stringify({ controller: 'parent', nodeKey: key.toString('base64') })}\n`);
+    const ready = await line;
+    expect(ready).toMatchObject({ ready: true, listen: expect.stringMatching(/^127\.0\.0\.1:\d+$/) });
+    const target = { address: String(ready.listen), key, fingerprint: String(ready.fingerprint) };
+    const { heard } = await session(target, 'parent');
+    expect(heard.welcome?.pid).toBe(child.pid);
+    if (process.platform === 'linux') {
+      const shown =
+        readFileSync(`/proc/${child.pid}/cmdline`, 'utf8') + readFileSync(`/proc/${child.pid}/environ`, 'utf8');
+      expect(shown).not.toContain(key.toString('base64'));
+    }
+    child.stdin?.end();
+    const [code] = await once(child, 'exit');
+    expect(code).toBe(0);
+  });
+
+  it.each(['', 'garbage\n', '{"controller":"x","nodeKey":"c2hvcnQ="}\n'])(
+    'ends when it is told %j instead',
+    async (text) => {
+      const { child, line } = embedded();
+      line.catch(() => undefined);
+      let said = '';
+      child.stderr?.on('data', (chunk) => {
+        said += chunk;
+      });
+      child.stdin?.end(text);
+      const [code] = await once(child, 'exit');
+      expect(code).toBe(1);
+      expect(said).not.toContain('c2hvcnQ');
+    },
+  );
+});
