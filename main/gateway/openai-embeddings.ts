@@ -94,7 +94,9 @@ async function handleEmbeddings(call: WorkCall, ports: EmbeddingPorts): Promise<
       } else if (!allFinite(answer.vectors)) {
         errorReply(call.reply, new SwitchyardError('engine_invalid_response'), 'openai');
       } else {
-        void sendEmbeddings(answer, format, call.reply, answerHeaders(answer, prepared, ports));
+        sendEmbeddings(answer, format, call.reply, answerHeaders(answer, prepared, ports)).catch(() =>
+          call.reply.cut(),
+        );
       }
     },
     onFailure: (error) => errorReply(call.reply, error, 'openai', prepared.headers),

@@ -93,7 +93,11 @@ export class Gateway {
     this.#rules = {
       scheme: tls === null ? 'http' : 'https',
       port: listening.port,
-      hosts: new Set([...LOOPBACK_HOSTS, ...hostNames.map((name) => name.toLowerCase())]),
+      // An address is no name that a page could rebind, so one that was chosen to listen on may stand in Host too.
+      hosts: new Set([
+        ...LOOPBACK_HOSTS,
+        ...[...hostNames, ...addresses.map(authority)].map((name) => name.toLowerCase()),
+      ]),
       origins: new Set(origins),
     };
     return { url: this.#url(), port: listening.port };
@@ -138,7 +142,10 @@ export class Gateway {
   }
 
   #url(): string {
-    return `${this.#rules?.scheme ?? 'http'}://127.0.0.1:${this.#rules?.port ?? 0}`;
+    const { addresses } = this.#settings;
+    const everywhere = addresses.some((address) => ['127.0.0.1', '0.0.0.0', '::'].includes(address));
+    const host = everywhere ? '127.0.0.1' : authority(addresses[0] ?? '127.0.0.1');
+    return `${this.#rules?.scheme ?? 'http'}://${host}:${this.#rules?.port ?? 0}`;
   }
 
   #createServer(): Server {
@@ -230,4 +237,9 @@ export class Gateway {
           : 'bad_request_line';
     refuseSocket(socket, code, this.#ids.next());
   }
+}
+
+/** An address as URLs and Host headers write it. */
+function authority(address: string): string {
+  return address.includes(':') ? `[${address}]` : address;
 }

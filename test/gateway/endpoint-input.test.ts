@@ -107,6 +107,25 @@ describe('a body that cannot be taken', () => {
     expect(harness.dispatcher.untouched).toBe(true);
   });
 
+  it('a client that writes everything before it reads still hears why it was refused', async () => {
+    const harness = await startGateway();
+    const connection = await openRaw(harness.port);
+    connection.socket.pause();
+    const size = 33 * 1024 * 1024;
+    connection.socket.write(
+      head(
+        harness,
+        'POST /v1/chat/completions HTTP/1.1',
+        `Authorization: Bearer ${API_KEY}`,
+        `Content-Length: ${size}`,
+      ),
+    );
+    const failure = await new Promise((resolve) => connection.socket.write(Buffer.alloc(size, 0x20), resolve));
+    expect(failure ?? null).toBeNull();
+    connection.socket.resume();
+    expect(await connection.heard()).toMatch(/^HTTP\/1\.1 413 [\s\S]*payload_too_large/);
+  });
+
   it('ten million empty objects are refused while they arrive, and cost no memory', async () => {
     const harness = await startGateway();
     const many = Buffer.from('{},'.repeat(10_000_000));

@@ -1,0 +1,51 @@
+import 'reflect-metadata';
+import { webcrypto } from 'node:crypto';
+import { request } from 'node:https';
+import * as x509 from '@peculiar/x509';
+import { afterEach, expect, it } from 'vitest';
+import { type Harness, startGateway, stopAll } from './harness.ts';
+
+afterEach(stopAll);
+
+async function certificate(): Promise<{ key: string; cert: string }> {
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+  const keys = (await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])) as CryptoKeyPair;
+  const made = await x509.X509CertificateGenerator.createSelfSigned({
+    name: 'CN=switchyard',
+    keys,
+    signingAlgorithm: algorithm,
+  });
+  const key = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey)).toString('base64');
+  return { key: `-----BEGIN PRIVATE KEY-----\n${key}\n-----END PRIVATE KEY-----\n`, cert: made.toString('pem') };
+}
+
+/** @returns status of a GET over TLS, whoever the certificate names */
+function get(harness: Harness, headers: Record<string, string>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    request(`${harness.url}/healthz`, { headers, rejectUnauthorized: false, agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+it('with a certificate everything is the same over TLS, and origins are https', async () => {
+  const harness = await startGateway({ settings: { tls: await certificate() } });
+  expect(harness.url).toBe(`https://127.0.0.1:${harness.port}`);
+  expect(await get(harness, {})).toBe(200);
+  expect(await get(harness, { origin: harness.url })).toBe(200);
+  expect(await get(harness, { origin: harness.url.replace('https', 'http') })).toBe(403);
+  expect(await get(harness, { host: 'evil.example' })).toBe(421);
+  expect(harness.gateway.exposedInClear).toBe(false);
+});
+
+it('an address beyond loopback without a certificate is said to be exposed, and may stand in Host', async () => {
+  const harness = await startGateway({ settings: { addresses: ['0.0.0.0'] } });
+  expect(harness.gateway.exposedInClear).toBe(true);
+  expect(harness.url).toBe(`http://127.0.0.1:${harness.port}`);
+  const other = await startGateway({ settings: { addresses: ['127.0.0.2'] } });
+  expect(other.gateway.exposedInClear).toBe(false);
+  expect((await fetch(`${other.url}/healthz`)).status).toBe(200);
+});
