@@ -82,6 +82,16 @@ export class EncoderFleet {
     return this.ended.get(request)?.atMs ?? Number.NaN;
   }
 
+  /** Lets everything that is still on its way arrive. */
+  rest(): void {
+    for (let event = this.nextEvent(); event !== undefined; event = this.nextEvent()) {
+      this.events.splice(this.events.indexOf(event), 1);
+      this.nowMs = Math.max(this.nowMs, event.atMs);
+      event.run();
+      this.decide();
+    }
+  }
+
   private nextEvent(): Event | undefined {
     let first: Event | undefined;
     for (const event of this.events) {

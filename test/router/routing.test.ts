@@ -195,6 +195,15 @@ describe('hope', () => {
     expect(router.submit(item('late'), 16_001)).toMatchObject({ accepted: false, code: 'no_provider' });
   });
 
+  it('asks to be called when the hope of work that already waits ends', () => {
+    const router = routerWith([provider('a')]);
+    send(router, 0, item('runs'), item('waits'));
+    router.setProviders([provider('a', { nodeState: 'unreachable', unreachableSinceMs: 1000 })], 1000);
+    expect(router.decide(1000)).toEqual([]);
+    expect(router.nextWakeMs(1000)).toBe(16_000);
+    expect(only(failures(router.decide(16_000)))).toMatchObject({ request: 'waits', code: 'no_provider' });
+  });
+
   it('measures the 15 seconds itself when the fleet does not say since when', () => {
     const router = routerWith([provider('a')]);
     router.setProviders([provider('a', { nodePulls: false })], 10_000);

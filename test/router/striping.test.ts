@@ -1,7 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import type { RoutedProvider } from '../../main/router/types.ts';
 import { coversExactly, EncoderFleet, randomFrom } from './encoders.ts';
-import { accept, item, provider, routerWith } from './support.ts';
+import {
+  accept,
+  broken,
+  busy,
+  cloud,
+  type Dispatch,
+  dispatches,
+  failures,
+  item,
+  ok,
+  only,
+  provider,
+  routerWith,
+  send,
+} from './support.ts';
 
 const RATES = { fast: 100, middle: 50, slow: 10 };
 const SUM = 160;
@@ -122,12 +136,136 @@ describe('several batches at once', () => {
   });
 });
 
+describe('copies of the last chunks', () => {
+  /** One job whose last chunk, at the slow encoder, has just been copied by the idle fast one. */
+  function copied() {
+    const router = routerWith(['fast', 'slow'].map((name) => provider(name, { role: 'embedding' })));
+    const sim = new EncoderFleet(router, { fast: 100, slow: 10 });
+    run(sim, 200, 1);
+    sim.rest();
+    const start = sim.nowMs;
+    let decisions = send(router, start, item('job', { role: 'embedding', units: 20, costTokens: 100 }));
+    let slow: Dispatch | undefined;
+    for (let atMs = start + 10; atMs < start + 100; atMs += 10) {
+      const sent = dispatches(decisions);
+      const copy = sent.find(({ copyOf }) => copyOf !== null);
+      slow = sent.find(({ provider: { nodeName } }) => nodeName === 'slow') ?? slow;
+      if (copy !== undefined && slow !== undefined) {
+        expect(copy).toMatchObject({ copyOf: slow.attempt, range: slow.range });
+        return { router, slow, copy, atMs };
+      }
+      for (const { attempt, provider: to } of sent) if (to.nodeName === 'fast') router.attemptEnded(attempt, ok, atMs);
+      decisions = router.decide(atMs);
+    }
+    throw new Error('no copy was made');
+  }
+
+  it('the first answer wins, the other is aborted and discarded', () => {
+    const { router, slow, copy, atMs } = copied();
+    expect(router.attemptEnded(copy.attempt, ok, atMs + 30).keep).toBe(true);
+    expect(router.decide(atMs + 30).map(({ kind }) => kind)).toEqual(['abort', 'finished']);
+    expect(router.attemptEnded(slow.attempt, ok, atMs + 31).keep).toBe(false);
+  });
+
+  it('while one of the two still works, the failure of the other re-queues nothing', () => {
+    const { router, slow, copy, atMs } = copied();
+    router.attemptEnded(slow.attempt, broken, atMs + 5);
+    expect(router.decide(atMs + 5)).toEqual([]);
+    expect(router.attemptEnded(copy.attempt, ok, atMs + 30).keep).toBe(true);
+    expect(router.decide(atMs + 30).map(({ kind }) => kind)).toEqual(['finished']);
+  });
+
+  it('are never made of or by the cloud', () => {
+    const fleet = [provider('fast', { role: 'embedding' }), cloud('slow', { role: 'embedding', slots: 1 })];
+    const router = routerWith(fleet);
+    const sim = new EncoderFleet(router, { fast: 100, slow: 10 });
+    run(sim, 200, 1);
+    expect(sim.copies).toBe(0);
+  });
+});
+
+describe('a chunk that fails', () => {
+  const embed = (units: number) => item('job', { role: 'embedding', units, costTokens: units });
+
+  it('goes back to the front, to another provider', () => {
+    const router = routerWith(['a', 'b'].map((name) => provider(name, { role: 'embedding', maxBatch: 4, slots: 4 })));
+    const [one, two] = dispatches(send(router, 0, embed(100)));
+    if (one === undefined || two === undefined) throw new Error('both were to take a chunk');
+    expect([one.range, two.range]).toEqual([
+      { start: 0, count: 4 },
+      { start: 4, count: 4 },
+    ]);
+    router.attemptEnded(one.attempt, broken, 10);
+    expect(dispatches(router.decide(10))).toEqual([]);
+    router.attemptEnded(two.attempt, ok, 100);
+    const next = dispatches(router.decide(100)).find(({ provider: { id } }) => id === two.provider.id);
+    expect(next?.range).toEqual({ start: 0, count: 4 });
+  });
+
+  it('three times ends the request, naming its inputs, and aborts what else runs', () => {
+    const router = routerWith([provider('a', { role: 'embedding', maxBatch: 2 })]);
+    let now = 0;
+    let decisions = send(router, now, embed(6));
+    for (let n = 0; failures(decisions).length === 0 && n < 9; n += 1) {
+      const one = only(dispatches(decisions));
+      expect(one.range).toEqual({ start: 0, count: 1 });
+      router.attemptEnded(one.attempt, { ...broken, failing: [0] }, now + 1);
+      decisions = router.decide(now + 1);
+      if (decisions.length > 0) continue;
+      // Parked after two failures in a row: the trial is due 20 s later.
+      now = router.snapshot(now + 1).providers[0]?.parkedUntilMs ?? Number.NaN;
+      decisions = router.decide(now);
+    }
+    expect(only(failures(decisions))).toMatchObject({ code: 'engine_error', failing: [0] });
+  });
+
+  it('by the fault of the caller ends the request with the absolute index', () => {
+    const router = routerWith(['a', 'b'].map((name) => provider(name, { role: 'embedding', maxBatch: 4 })));
+    const [one, two] = dispatches(send(router, 0, embed(100)));
+    if (one === undefined || two === undefined) throw new Error('both were to take a chunk');
+    router.attemptEnded(two.attempt, { kind: 'callerFault', code: 'input_too_long', failing: [2] }, 10);
+    expect(router.decide(10)).toMatchObject([
+      { kind: 'abort', attempt: one.attempt },
+      { kind: 'fail', code: 'input_too_long', failing: [6] },
+    ]);
+  });
+
+  it('because the engine is busy counts against nobody', () => {
+    const router = routerWith([provider('a', { role: 'embedding', maxBatch: 4 })]);
+    let decisions = send(router, 0, embed(4));
+    for (let n = 0; n < 6; n += 1) {
+      const one = only(dispatches(decisions));
+      router.attemptEnded(one.attempt, busy(), n * 2000);
+      expect(router.decide(n * 2000)).toEqual([]);
+      decisions = router.decide((n + 1) * 2000);
+    }
+    expect(only(dispatches(decisions)).range).toEqual({ start: 0, count: 1 });
+    expect(router.snapshot(12_000).providers[0]).toMatchObject({ failuresInRow: 0, parkedUntilMs: null });
+  });
+});
+
+it('shuns a slow encoder only while the others are getting on', () => {
+  const router = routerWith(['fast', 'slow'].map((name) => provider(name, { role: 'embedding' })));
+  const single = (id: string) => item(id, { role: 'embedding' });
+  for (const { attempt, provider: to } of dispatches(send(router, 0, single('u'), single('v')))) {
+    router.attemptEnded(attempt, ok, to.nodeName === 'fast' ? 10 : 2000);
+  }
+  router.decide(2000);
+  const start = 10_000;
+  // Two chunks sit at the fast one and do not come back: the slow one (2 s an input) declines, then takes over.
+  for (const id of ['x', 'y', 'z']) accept(router, single(id), start);
+  expect(dispatches(router.decide(start)).map(({ provider: { nodeName } }) => nodeName)).toEqual(['fast', 'fast']);
+  const later = [250, 500, 750, 1000, 1250, 1500].flatMap((ms) => dispatches(router.decide(start + ms)));
+  expect(only(later.filter(({ copyOf }) => copyOf === null)).provider.nodeName).toBe('slow');
+});
+
 it('leaves the second place at a single-slot engine to a chat that waits for it', () => {
   const engine = { node: 'n' as RoutedProvider['node'], slotPool: 'n/e', slots: 1 };
   const fleet = [provider('n', { ...engine, role: 'embedding' }), provider('n', engine)];
   const router = routerWith(fleet);
   const sim = new EncoderFleet(router, { n: 100 });
   run(sim, 64, 1);
+  sim.rest();
   const start = sim.nowMs;
   accept(router, item('big', { role: 'embedding', units: 500, costTokens: 25_000 }), start);
   const [one, two] = router.decide(start);
