@@ -17,6 +17,7 @@ import {
 import { FAULT_SENTENCES, type FaultKind } from './faults.ts';
 import { dataFiles, ensurePrivateFolder, removeLeftovers } from './files.ts';
 import { findKeySource, type KeySource, type KeySourceOptions } from './key-source.ts';
+import type { Keyring } from './keyring.ts';
 import { lockDataFolder, type OwnerLock } from './owner-lock.ts';
 import type * as ports from './ports.ts';
 import { RecordWriter } from './record-writer.ts';
@@ -101,6 +102,8 @@ export class SqliteStore implements ports.Store {
   #state: ports.StoreHealth['state'] = 'stopped';
   #reason: string | null = null;
   #problems: readonly string[] = [];
+  /** Null: the thread has the key file. */
+  #keyring: Keyring | null = null;
   #keyVersion = 0;
   #restarts = 0;
   #databaseBytes = 0;
@@ -130,20 +133,19 @@ export class SqliteStore implements ports.Store {
   constructor(options: StoreOptions) {
     this.#options = options;
     const { clock, spawn = spawnThread } = options;
-    let settings: WorkerSettings | null = null;
+    const writer = randomUUID();
     this.#channel = new WorkerChannel({
       clock,
-      spawn: () => {
-        settings ??= {
+      spawn: () =>
+        spawn(options.workerUrl, {
           folder: path.resolve(options.dataFolder),
-          keyring: this.#keySource?.keyring?.entries() ?? null,
+          keyring: this.#keyring?.entries() ?? null,
           maxBytes: options.maxBytes ?? 1024 ** 3,
-          writer: randomUUID(),
-        };
-        return spawn(options.workerUrl, settings);
-      },
+          writer,
+        }),
       onFault: (fault) => this.#hear(fault),
       onCrash: () => {
+        if (this.#state === 'stopped') return;
         this.#restarts += 1;
         this.#setState('degraded', 'The database thread stopped and is being started again.');
       },
@@ -177,6 +179,7 @@ export class SqliteStore implements ports.Store {
       removeLeftovers(files.folder);
       removeLeftovers(files.backups);
       this.#keySource = await findKeySource(files.folder, keys);
+      this.#keyring = this.#keySource.keyring;
       this.#channel.start();
       const opened = await this.#long('open', this.#options.clock.wallMs());
       this.#takeOver(opened);
@@ -279,14 +282,14 @@ export class SqliteStore implements ports.Store {
     for (const { apply } of this.#revocations) apply();
     this.#keyVersion = opened.keyVersion;
     this.#problems = opened.problems;
-    this.#hear(opened.fault);
     if (opened.fault === null) this.#setState('ok', null);
+    else this.#setState('degraded', FAULT_SENTENCES[opened.fault]);
     for (const listener of this.#changeListeners) listener('all');
   }
 
   /** What an answer of the thread says about the database. A working call ends an outage only through `#recover`. */
   #hear(fault: FaultKind | null): void {
-    if (fault !== null) this.#setState('degraded', FAULT_SENTENCES[fault]);
+    if (fault !== null && this.#state !== 'stopped') this.#setState('degraded', FAULT_SENTENCES[fault]);
   }
 
   #setState(state: ports.StoreHealth['state'], reason: string | null): void {
@@ -306,7 +309,9 @@ export class SqliteStore implements ports.Store {
   async #recover(how: 'open' | 'probe'): Promise<void> {
     try {
       const opened = await this.#long(how, this.#options.clock.wallMs());
-      if (opened.fault !== null || this.#revocations.length === 0) {
+      // What is in memory is newer than the last good copy.
+      if (opened.fault !== null) return;
+      if (this.#revocations.length === 0) {
         this.#takeOver(opened);
         return;
       }
@@ -375,8 +380,8 @@ export class SqliteStore implements ports.Store {
 
   async #rotate(): Promise<{ readonly rows: number; readonly keyVersion: number }> {
     if (this.#state !== 'ok') throw new SwitchyardError('store_unavailable', this.#reason ?? undefined);
-    const keyring = (await this.#keySource?.renew()) ?? null;
-    const rotated = await this.#long('rotate', keyring?.entries() ?? null);
+    this.#keyring = (await this.#keySource?.renew()) ?? null;
+    const rotated = await this.#long('rotate', this.#keyring?.entries() ?? null);
     this.#keyVersion = rotated.keyVersion;
     return rotated;
   }

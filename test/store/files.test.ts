@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { SwitchyardError } from '../../main/domain/errors.ts';
 import {
   dataFiles,
@@ -81,6 +81,7 @@ describe('the owner of a data folder', () => {
     const folder = scratchFolder();
     const script = fileURLToPath(new URL('./lock-child.ts', import.meta.url));
     const child = spawn(process.execPath, [script, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    onTestFinished(() => void child.kill('SIGKILL'));
     await new Promise((resolve) => child.stdout.once('data', resolve));
     expect(() => lockDataFolder(folder)).toThrow(`process ${child.pid}`);
     child.kill('SIGKILL');

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { dataFiles } from '../../main/store/files.ts';
 import { key32, ManualClock, scratchFolder, startedStore } from './support.ts';
 
@@ -12,6 +12,7 @@ const script = fileURLToPath(new URL('./kill-child.ts', import.meta.url));
 /** Runs the writer until it acknowledged `count` changes, then kills it. @returns the last number it acknowledged. */
 async function writeAndKill(folder: string, round: number, count: number): Promise<number> {
   const child = spawn(process.execPath, [script, folder, String(round)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
   let last = -1;
   let acknowledged = 0;
   for await (const line of createInterface({ input: child.stdout })) {

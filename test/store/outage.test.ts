@@ -27,6 +27,9 @@ const codeOf = (run: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : String(error)),
   );
 
+/** How long a real thread or file may take on a busy machine. */
+const WAIT = { timeout: 15_000, interval: 20 };
+
 const rlm = { ...defaultRoleSettings('rlm'), maxLocalWaitMs: 77 };
 
 /** A store with a node, a key and a role, as it stands before things go wrong. */
@@ -45,18 +48,24 @@ function expectServes(store: SqliteStore): void {
 
 /** Lets the probe timer fire until the store is back. */
 async function recovered(store: SqliteStore, clock: ManualClock): Promise<void> {
-  await vi.waitFor(
-    () => {
-      clock.advance(2_000);
-      expect(store.health().state).toBe('ok');
-    },
-    { timeout: 10_000, interval: 20 },
-  );
+  await vi.waitFor(() => {
+    clock.advance(2_000);
+    expect(store.health().state).toBe('ok');
+  }, WAIT);
 }
 
 async function requestsCounted(store: SqliteStore): Promise<number> {
   const rows = await store.usage.query({ fromDay: '2026-01-01', toDay: '2026-12-31' });
   return rows.reduce((sum, row) => sum + row.requests, 0);
+}
+
+/** Starts the real thread and notes it, so that a test can end it. */
+function recordedSpawn(threads: Worker[]): (url: URL, settings: WorkerSettings) => Worker {
+  return (url, workerData) => {
+    const thread = new Worker(url, { workerData });
+    threads.push(thread);
+    return thread;
+  };
 }
 
 describe('while the database is locked by another program', () => {
@@ -172,15 +181,25 @@ describe('when the database file is gone', () => {
     const files = dataFiles(folder);
     const first = await startedStore(folder, { clock });
     await furnish(first);
+    for (let at = 0; at < 30; at += 1) await first.settings.put(`filler-${at}`, 'x'.repeat(9_000));
     await first.stop();
+    const second = await startedStore(folder, { clock });
+    for (let at = 0; at < 30; at += 7) await second.settings.put(`filler-${at}`, 'short');
+    const journal = readFileSync(`${files.database}-wal`);
+    await second.stop();
     rmSync(files.database);
-    writeFileSync(`${files.database}-wal`, 'journal of another time');
+    // A whole journal of the lost file, which SQLite would play into the new one page by page.
+    writeFileSync(`${files.database}-wal`, journal);
 
     const store = await startedStore(folder, { clock });
     expect(store.health().state).toBe('ok');
     expect(store.health().problems.join()).toContain('last good copy');
     expectServes(store);
     await store.settings.put('a', 1);
+    await store.stop();
+    const db = new Database(files.database, { readonly: true });
+    expect(db.pragma('integrity_check', { simple: true })).toBe('ok');
+    db.close();
   });
 
   it('notices a file deleted under it instead of writing where nobody reads', async () => {
@@ -190,7 +209,7 @@ describe('when the database file is gone', () => {
     const store = await startedStore(folder, { clock });
     await furnish(store);
     clock.advance(1_000);
-    await vi.waitFor(() => expect(existsSync(files.lastGood)).toBe(true));
+    await vi.waitFor(() => expect(existsSync(files.lastGood)).toBe(true), WAIT);
     await store.maintenance.retain();
     for (const suffix of ['', '-wal', '-shm']) rmSync(files.database + suffix);
     expect(await codeOf(store.settings.put('a', 1))).toBe('store_unavailable');
@@ -302,12 +321,7 @@ describe("when the store's thread dies", () => {
     const folder = scratchFolder();
     const clock = new ManualClock();
     const threads: Worker[] = [];
-    const spawn = (url: URL, workerData: WorkerSettings): Worker => {
-      const thread = new Worker(url, { workerData });
-      threads.push(thread);
-      return thread;
-    };
-    const store = await startedStore(folder, { clock, spawn });
+    const store = await startedStore(folder, { clock, spawn: recordedSpawn(threads) });
     await furnish(store);
     store.usage.record(usageEntry());
     const open = codeOf(store.maintenance.backup());
@@ -323,6 +337,51 @@ describe("when the store's thread dies", () => {
     expectServes(store);
     await store.settings.put('a', 1);
     expect(await requestsCounted(store)).toBe(1);
+  });
+});
+
+describe("when the store's thread dies at a bad time", () => {
+  it('after a rotation, the next one knows the new key', async () => {
+    const folder = scratchFolder();
+    const clock = new ManualClock();
+    const threads: Worker[] = [];
+    const keychain = {
+      protect: async (text: string) => Buffer.from(text),
+      reveal: async (bytes: Uint8Array) => Buffer.from(bytes).toString(),
+      weak: null,
+    };
+    const store = await startedStore(folder, { clock, keys: { keychain }, spawn: recordedSpawn(threads) });
+    await furnish(store);
+    await store.vault.rotateEncryption();
+    await threads[0]?.terminate();
+    await recovered(store, clock);
+    expectServes(store);
+    expect(store.health().problems).toEqual([]);
+  });
+
+  it('while the database is locked, memory is not set back to the last good copy', async () => {
+    const folder = scratchFolder();
+    const clock = new ManualClock();
+    const threads: Worker[] = [];
+    const store = await startedStore(folder, { clock, spawn: recordedSpawn(threads) });
+    await furnish(store);
+    clock.advance(1_000);
+    await vi.waitFor(() => expect(existsSync(dataFiles(folder).lastGood)).toBe(true), WAIT);
+    await store.maintenance.retain();
+    await store.settings.put('newer', true);
+    await threads[0]?.terminate();
+    const other = new Database(dataFiles(folder).database);
+    onTestFinished(() => void other.close());
+    other.pragma('locking_mode = EXCLUSIVE');
+    other.exec('BEGIN EXCLUSIVE');
+    await vi.waitFor(() => {
+      clock.advance(1_000);
+      expect(store.health().reason).toContain('locked');
+    }, WAIT);
+    expect(store.settings.get('newer')?.value).toBe(true);
+    other.close();
+    await recovered(store, clock);
+    expect(store.settings.get('newer')?.value).toBe(true);
   });
 });
 

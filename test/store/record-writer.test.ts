@@ -107,6 +107,22 @@ describe('the record writer', () => {
     expect(writer.waiting).toBe(0);
   });
 
+  it('adds to one sum through an outage, however often it tries', async () => {
+    const { clock, writer, items, state } = bench();
+    state.down = true;
+    for (let second = 0; second < 50; second += 1) {
+      writer.use(usageEntry());
+      clock.advance(1_000);
+      await settle();
+    }
+    // The batch that was tried, and the sum of everything since.
+    expect(writer.waiting).toBe(2);
+    state.down = false;
+    await writer.flush();
+    const counted = items().flatMap((item) => (item.kind === 'usage' ? [item.sums.requests] : []));
+    expect(counted).toEqual([1, 49]);
+  });
+
   it('holds a bounded number through a long outage and counts the rest', async () => {
     const { clock, writer, items, state } = bench();
     state.down = true;
