@@ -162,6 +162,11 @@ export class Budget {
     if (how.readsOn !== true) this.#returnAt(permitId, nowMs + ABORT_MS);
   }
 
+  /** The permit is in use: its call runs, or has not surely ended. */
+  holds(permitId: string): boolean {
+    return this.#permits.has(permitId);
+  }
+
   /** The session with an agent is lost: it aborts its cloud calls, whose permits return 5 s later. */
   agentLost(agent: NodeId, nowMs: number): void {
     this.advance(nowMs);

@@ -144,6 +144,10 @@ export const ERRORS = {
     400,
     'The key must be 8 to 512 printable ASCII characters, sent as application/octet-stream.',
   ),
+  no_key_agent: unavailable(
+    503,
+    'No agent is there to take the OpenRouter key. Wait until a machine is ready, or add one, then enter the key again.',
+  ),
   idempotency_mismatch: invalid(
     422,
     'This Idempotency-Key was used with another body. Use a new key for a new request.',

@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import type { CloudEnded } from '../../agent/wire/cloud.ts';
+import { Budget } from '../budget/budget.ts';
+import { isOverride } from '../budget/ceiling.ts';
+import type { CallOutcome, Permit, Reaction } from '../budget/permit.ts';
+import type { BudgetSnapshot } from '../budget/snapshot.ts';
+import type { SpendScope } from '../budget/spend.ts';
+import type { AccountFacts } from '../budget/trust.ts';
+import type { NodeId } from '../domain/ids.ts';
+import type { SpendCaps } from '../domain/roles.ts';
+import type { Clock, Random } from '../domain/time.ts';
+import type { BudgetStateStore } from '../store/ports.ts';
+
+const Stored = z.object({
+  version: z.literal(1),
+  override: z.number().refine(isOverride).nullable(),
+  paused: z.boolean(),
+  spent: z.record(z.string(), z.number().min(0)),
+});
+
+export interface BudgetServiceOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly store: BudgetStateStore;
+  /** Work that was refused may start now: the router should look again. */
+  onChange(): void;
+}
+
+/** The budget with its clock, its memory of spending, and the ends of cancelled calls. */
+export class BudgetService {
+  readonly #options: BudgetServiceOptions;
+  readonly budget: Budget;
+  /** Called when the permit of a cancelled call is back. */
+  readonly #returned = new Map<string, () => void>();
+  #cancelWake: () => void = () => {};
+  #wakeAtMs = Number.POSITIVE_INFINITY;
+  #savedRevision = 0;
+  #override: number | null;
+  #paused: boolean;
+  #stopped = true;
+
+  constructor(options: BudgetServiceOptions) {
+    this.#options = options;
+    const { clock, random, store } = options;
+    const stored = Stored.safeParse(store.load());
+    this.#override = stored.success ? stored.data.override : null;
+    this.#paused = stored.success ? stored.data.paused : false;
+    const nowMs = clock.nowMs();
+    this.budget = new Budget({
+      clock,
+      random,
+      nowMs,
+      override: this.#override,
+      spend: stored.success ? { version: 1, spent: stored.data.spent } : null,
+    });
+    if (this.#paused) this.budget.setPaused(true, nowMs);
+  }
+
+  start(): void {
+    this.#stopped = false;
+    this.#schedule();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancelWake();
+    this.#save(true);
+  }
+
+  snapshot(): BudgetSnapshot {
+    return this.budget.snapshot(this.#nowMs());
+  }
+
+  /** @throws SwitchyardError `invalid_request` outside 1 to 256 */
+  setOverride(override: number | null): void {
+    this.budget.setOverride(override, this.#nowMs());
+    this.#override = override;
+    this.#save(true);
+    this.#changed();
+  }
+
+  setPaused(paused: boolean): void {
+    this.budget.setPaused(paused, this.#nowMs());
+    this.#paused = paused;
+    this.#save(true);
+    this.#changed();
+  }
+
+  setCaps(scope: SpendScope, id: string, caps: SpendCaps): void {
+    this.budget.setCaps(scope, id, caps);
+    this.#changed();
+  }
+
+  discovered(facts: AccountFacts): void {
+    this.budget.discovered(facts, this.#nowMs());
+    this.#changed();
+  }
+
+  keyChanged(node: NodeId): void {
+    this.budget.keyChanged(node, this.#nowMs());
+    this.#changed();
+  }
+
+  /** A cloud call has ended by itself. */
+  ended(permit: Permit, outcome: CallOutcome): Reaction {
+    const reaction = this.budget.ended(permit.id, outcome, this.#nowMs());
+    this.#changed();
+    return reaction;
+  }
+
+  /**
+   * A cloud call was cancelled and the agent told. The permit stays until the agent says how it ended; `onReturned` is called
+   * once it is back.
+   */
+  cancelled(permit: Permit, onReturned: () => void): void {
+    this.budget.cancelled(permit.id, this.#nowMs(), { readsOn: true });
+    this.#returned.set(permit.id, onReturned);
+    this.#changed();
+  }
+
+  /** The agent says that a cancelled call is over, or that its connection was closed just now. */
+  onEnded({ permit, aborted, costUsd }: CloudEnded): void {
+    const nowMs = this.#nowMs();
+    if (aborted) this.budget.cancelled(permit, nowMs, { costUsd });
+    else this.budget.ended(permit, { kind: 'ended', costUsd }, nowMs);
+    this.#changed();
+  }
+
+  sessionLost(node: NodeId): void {
+    this.budget.agentLost(node, this.#nowMs());
+    this.#changed();
+  }
+
+  /** After anything that may have moved the next wake: permits granted by the router included. */
+  touched(): void {
+    this.#save(false);
+    this.#schedule();
+  }
+
+  #changed(): void {
+    this.#settleReturned();
+    this.touched();
+    this.#options.onChange();
+  }
+
+  #settleReturned(): void {
+    for (const [permit, callback] of this.#returned) {
+      if (this.budget.holds(permit)) continue;
+      this.#returned.delete(permit);
+      callback();
+    }
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    const nowMs = this.#nowMs();
+    const wakeMs = this.budget.nextWakeMs(nowMs) ?? Number.POSITIVE_INFINITY;
+    if (wakeMs === this.#wakeAtMs) return;
+    this.#cancelWake();
+    this.#wakeAtMs = wakeMs;
+    if (wakeMs === Number.POSITIVE_INFINITY) return;
+    // A timer may fire a fraction early; a day-long one would overflow the platform's.
+    const delayMs = Math.min(Math.ceil(wakeMs - nowMs), 3_600_000);
+    this.#cancelWake = this.#options.clock.after(delayMs, () => {
+      this.#wakeAtMs = Number.POSITIVE_INFINITY;
+      this.budget.advance(this.#nowMs());
+      this.#changed();
+    });
+  }
+
+  #save(always: boolean): void {
+    if (!always && this.budget.spendRevision === this.#savedRevision) return;
+    this.#savedRevision = this.budget.spendRevision;
+    const { spent } = this.budget.spendState();
+    this.#options.store.save({ version: 1, override: this.#override, paused: this.#paused, spent });
+  }
+
+  #nowMs(): number {
+    return this.#options.clock.nowMs();
+  }
+}

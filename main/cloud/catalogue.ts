@@ -1,0 +1,155 @@
+import {
+  type CatalogueEndpoint,
+  type CatalogueModel,
+  type CloudAnswer,
+  type CloudAsk,
+  type CloudOffer,
+  type CloudStatus,
+  cloudModelName,
+} from '../../agent/wire/cloud.ts';
+import type { ModelPrice } from '../budget/spend.ts';
+import { type AccountFacts, requestsPerMinute } from '../budget/trust.ts';
+import type { NodeId } from '../domain/ids.ts';
+import type { RoleId } from '../domain/roles.ts';
+import type { Clock } from '../domain/time.ts';
+import type { AgentPort } from './ports.ts';
+
+const ANSWER_MS = 30_000;
+const FRESH_MS = 600_000;
+
+/** One cloud provider that an agent could serve: a model, with one pinned upstream where vectors must be comparable. */
+export interface CloudRoute {
+  readonly node: NodeId;
+  readonly role: RoleId;
+  /** As reports and call heads name it. */
+  readonly name: string;
+  readonly offer: CloudOffer;
+}
+
+export interface CloudCatalogueOptions {
+  readonly clock: Clock;
+  readonly agents: AgentPort;
+  readonly status: (node: NodeId) => CloudStatus | null;
+  readonly holds: (node: NodeId) => boolean;
+}
+
+/** What the agents report of OpenRouter's live catalogue, and what a person asks of it. */
+export class CloudCatalogue {
+  readonly #options: CloudCatalogueOptions;
+  readonly #asked = new Map<number, { readonly node: NodeId; readonly settle: (answer: CloudAnswer | null) => void }>();
+  #nextAsk = 1;
+  #models: { readonly list: readonly CatalogueModel[]; readonly atMs: number } | null = null;
+
+  constructor(options: CloudCatalogueOptions) {
+    this.#options = options;
+  }
+
+  /** Providers to build for the router, of agents that hold the newest key. */
+  routes(): readonly CloudRoute[] {
+    return this.#options.agents.ready().flatMap(({ node }) => {
+      if (!this.#options.holds(node)) return [];
+      const offers = this.#options.status(node)?.offers ?? [];
+      return offers.map((offer) => ({
+        node,
+        role: offer.role,
+        name: cloudModelName(offer.model, offer.upstream),
+        offer,
+      }));
+    });
+  }
+
+  /** The offer behind a provider's model name in a role; null when nobody offers it now. */
+  offer(node: NodeId, role: RoleId, name: string): CloudOffer | null {
+    const offers = this.#options.status(node)?.offers ?? [];
+    return offers.find((offer) => offer.role === role && cloudModelName(offer.model, offer.upstream) === name) ?? null;
+  }
+
+  /** Is a role's model offered? Null: no agent could ask. */
+  offered(role: RoleId, model: string): { readonly offered: boolean | null; readonly nearest: readonly string[] } {
+    for (const { node } of this.#options.agents.ready()) {
+      const status = this.#options.status(node);
+      if (status === null || status.catalogueAtWallMs === null) continue;
+      const missing = status.notOffered.find((entry) => entry.role === role && entry.model === model);
+      if (missing !== undefined) return { offered: false, nearest: missing.nearest };
+      if (status.offers.some((offer) => offer.role === role && offer.model === model))
+        return { offered: true, nearest: [] };
+    }
+    return { offered: null, nearest: [] };
+  }
+
+  /** When the newest reading of the catalogue was made; null: none. */
+  get readAtWallMs(): number | null {
+    const times = this.#options.agents.ready().map(({ node }) => this.#options.status(node)?.catalogueAtWallMs ?? 0);
+    const newest = Math.max(0, ...times);
+    return newest === 0 ? null : newest;
+  }
+
+  /** All models of the live catalogue, read by any agent; kept 10 min. Null: it could not be read. */
+  async models(): Promise<readonly CatalogueModel[] | null> {
+    const nowMs = this.#options.clock.nowMs();
+    if (this.#models !== null && nowMs - this.#models.atMs < FRESH_MS) return this.#models.list;
+    const answer = await this.#askAnyone({ what: 'catalogue' });
+    if (answer?.models == null) return this.#models?.list ?? null;
+    this.#models = { list: answer.models, atMs: nowMs };
+    return answer.models;
+  }
+
+  /** Where a model is served. Null: it could not be read. */
+  async endpoints(model: string): Promise<readonly CatalogueEndpoint[] | null> {
+    return (await this.#askAnyone({ what: 'endpoints', model }))?.endpoints ?? null;
+  }
+
+  /** Lets one agent ask `/key`. True: the key works. */
+  async test(node: NodeId): Promise<boolean> {
+    return (await this.#ask(node, { what: 'account' }))?.ok ?? false;
+  }
+
+  onAnswer(answer: CloudAnswer): void {
+    this.#asked.get(answer.id)?.settle(answer);
+  }
+
+  sessionLost(node: NodeId): void {
+    for (const asked of this.#asked.values()) if (asked.node === node) asked.settle(null);
+  }
+
+  async #askAnyone(ask: Omit<CloudAsk, 't' | 'id'>): Promise<CloudAnswer | null> {
+    const ready = this.#options.agents.ready().map(({ node }) => node);
+    const holding = ready.filter((node) => this.#options.holds(node));
+    for (const node of holding) {
+      const answer = await this.#ask(node, ask);
+      if (answer?.ok === true) return answer;
+    }
+    return null;
+  }
+
+  #ask(node: NodeId, ask: Omit<CloudAsk, 't' | 'id'>): Promise<CloudAnswer | null> {
+    const id = this.#nextAsk++;
+    return new Promise((resolve) => {
+      const stop = this.#options.clock.after(ANSWER_MS, () => settle(null));
+      const settle = (answer: CloudAnswer | null) => {
+        stop();
+        this.#asked.delete(id);
+        resolve(answer);
+      };
+      this.#asked.set(id, { node, settle });
+      if (!this.#options.agents.send(node, { t: 'cloud-ask', id, ...ask })) settle(null);
+    });
+  }
+}
+
+/** What the budget learns from a reading of `/key`. */
+export function accountFacts(status: CloudStatus): AccountFacts | null {
+  const { account } = status;
+  if (account === null) return null;
+  return {
+    creditUsd: account.creditUsd,
+    isFreeTier: account.isFreeTier,
+    rpm: requestsPerMinute(account.rateRequests, account.rateIntervalMs),
+  };
+}
+
+/** Null: the catalogue names no price. A reranker without token prices costs by the search, which the estimate adds. */
+export function priceOf(offer: CloudOffer): ModelPrice | null {
+  if (offer.promptUsd === null || offer.completionUsd === null) return null;
+  return { promptUsd: offer.promptUsd, completionUsd: offer.completionUsd, requestUsd: offer.requestUsd ?? 0 };
+}

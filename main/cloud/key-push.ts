@@ -1,0 +1,291 @@
+import { type CloudAck, type CloudStatus, encodePush, isKey, type PushMeta } from '../../agent/wire/cloud.ts';
+import { SwitchyardError } from '../domain/errors.ts';
+import type { EventSink } from '../domain/events.ts';
+import type { NodeId } from '../domain/ids.ts';
+import { ROLE_IDS, type RoleId, type RoleSettings } from '../domain/roles.ts';
+import type { Clock } from '../domain/time.ts';
+import type { AgentPort, PushFacts, PushFactsStore, PushRecord } from './ports.ts';
+
+export interface KeyPushOptions {
+  readonly clock: Clock;
+  readonly agents: AgentPort;
+  readonly store: PushFactsStore;
+  readonly events: EventSink;
+  readonly roles: () => Readonly<Record<RoleId, RoleSettings>>;
+  /** Base URL of the API; null: each agent's own. */
+  readonly baseUrl: () => string | null;
+  /** A node's hold on the key has changed. */
+  onChange(node: NodeId): void;
+  /** An agent has applied another key. */
+  onKeyApplied(node: NodeId): void;
+}
+
+export type HolderState = 'accepted' | 'pending' | 'refused' | 'key-missing' | 'key-stale' | 'unreachable';
+
+export interface Holder {
+  readonly node: NodeId;
+  readonly name: string;
+  readonly state: HolderState;
+  readonly atWallMs: number | null;
+  readonly push: number | null;
+  readonly remembered: boolean;
+}
+
+const NO_FACTS: PushFacts = {
+  version: 1,
+  number: 0,
+  keyPush: 0,
+  keyPushedAtWallMs: null,
+  narrowedTo: null,
+  sentTo: [],
+};
+
+/**
+ * The control plane's side of the key: bytes come in, go out in one frame per agent, and are zeroed; what stays are numbers
+ * and times. Without a key a push changes models, pins and policies.
+ */
+export class KeyPush {
+  readonly #options: KeyPushOptions;
+  readonly #statuses = new Map<NodeId, { readonly status: CloudStatus; readonly atWallMs: number }>();
+  readonly #refused = new Map<NodeId, number>();
+  #facts: PushFacts = NO_FACTS;
+  #warnedOf = '';
+
+  constructor(options: KeyPushOptions) {
+    this.#options = options;
+  }
+
+  /** Takes up the facts of earlier runs. */
+  start(): void {
+    this.#facts = this.#options.store.load() ?? NO_FACTS;
+  }
+
+  get facts(): PushFacts {
+    return this.#facts;
+  }
+
+  /**
+   * Sends the key to every ready agent, or to those named. Owns the bytes and zeroes them, whatever happens. Resolves when each
+   * socket has taken its frame.
+   * @throws SwitchyardError `invalid_cloud_key`, `no_key_agent`
+   */
+  async push(
+    key: Buffer,
+    options: { readonly nodeIds?: readonly string[] | undefined; readonly remember?: boolean | undefined } = {},
+  ): Promise<void> {
+    try {
+      const bytes = trimmed(key);
+      if (!isKey(bytes)) throw new SwitchyardError('invalid_cloud_key');
+      const ready = this.#options.agents.ready();
+      const targets = ready.filter(({ node }) => options.nodeIds?.includes(node) ?? true);
+      if (targets.length === 0) throw new SwitchyardError('no_key_agent');
+      const number = this.#facts.number + 1;
+      this.#save({
+        number,
+        keyPush: number,
+        keyPushedAtWallMs: this.#options.clock.wallMs(),
+        narrowedTo: options.nodeIds ?? null,
+      });
+      this.#refused.clear();
+      const meta: PushMeta = { ...this.#meta(number), ...(options.remember === true ? { remember: true } : {}) };
+      const sent = targets.map(({ node }) => this.#send(node, number, meta, bytes));
+      // The others learn that what they hold is stale.
+      for (const { node } of ready.filter((agent) => !targets.includes(agent)))
+        void this.#send(node, number, this.#meta(number), null);
+      await Promise.all(sent);
+    } finally {
+      key.fill(0);
+    }
+  }
+
+  /** Roles or base URL have changed: every agent hears of it, and keeps its key. */
+  configChanged(): void {
+    const number = this.#facts.number + 1;
+    this.#save({ number });
+    for (const { node } of this.#options.agents.ready())
+      void this.#send(node, number, this.#meta(this.#facts.keyPush), null);
+  }
+
+  /** Makes agents drop the key, in memory and at rest; null: all that are ready. */
+  forget(nodeIds: readonly string[] | null): void {
+    const number = this.#facts.number + 1;
+    this.#save({ number });
+    for (const { node } of this.#options.agents.ready()) {
+      if (nodeIds?.includes(node) ?? true)
+        void this.#send(node, number, { ...this.#meta(this.#facts.keyPush), forget: true }, null);
+    }
+  }
+
+  /** A session has begun: the agent gets routes and numbers, without a key. */
+  sessionBegan(node: NodeId): void {
+    const number = this.#facts.number + 1;
+    this.#save({ number });
+    void this.#send(node, number, this.#meta(this.#facts.keyPush), null);
+  }
+
+  sessionLost(node: NodeId): void {
+    this.#statuses.delete(node);
+    this.#options.onChange(node);
+    this.#warn();
+  }
+
+  onAck(node: NodeId, ack: CloudAck): void {
+    const record = this.#facts.sentTo.find((sent) => sent.node === node && sent.push === ack.push);
+    if (record !== undefined) this.#record({ ...record, outcome: ack.result === 'applied' ? 'accepted' : 'refused' });
+    if (ack.result === 'applied') {
+      this.#refused.delete(node);
+      if (ack.push === this.#facts.keyPush) this.#options.onKeyApplied(node);
+    } else if (ack.reason === 'out-of-order') {
+      // This agent has seen more pushes than we remember (an older copy of the database): go on from its number.
+      this.#refused.set(node, ack.push);
+    } else {
+      this.#refused.set(node, ack.push);
+      this.#tell('cloud_push_refused', `${this.#options.agents.name(node)} could not use the push.`, node);
+    }
+    this.#options.onChange(node);
+  }
+
+  onStatus(node: NodeId, status: CloudStatus): void {
+    this.#statuses.set(node, { status, atWallMs: this.#options.clock.wallMs() });
+    if (status.push > this.#facts.number || (status.keyPush ?? 0) > this.#facts.keyPush) {
+      this.#save({
+        number: Math.max(status.push, this.#facts.number),
+        keyPush: Math.max(status.keyPush ?? 0, this.#facts.keyPush),
+      });
+      if (this.#refused.has(node)) this.sessionBegan(node);
+    }
+    this.#options.onChange(node);
+    this.#warn();
+  }
+
+  status(node: NodeId): CloudStatus | null {
+    return this.#statuses.get(node)?.status ?? null;
+  }
+
+  /** May cloud work go to this agent now? */
+  holds(node: NodeId): boolean {
+    return this.#stateOf(node) === 'accepted';
+  }
+
+  /** Every ready agent, and those that were sent the newest key and are away. */
+  holders(): readonly Holder[] {
+    const ready = this.#options.agents.ready();
+    const away = this.#facts.sentTo.filter(
+      (record) => record.push === this.#facts.keyPush && !ready.some(({ node }) => node === record.node),
+    );
+    const nodes = [...ready.map(({ node }) => node), ...new Set(away.map((record) => record.node as NodeId))];
+    return nodes.map((node) => {
+      const known = this.#statuses.get(node);
+      const sent = this.#facts.sentTo.find((record) => record.node === node);
+      return {
+        node,
+        name: this.#options.agents.name(node),
+        state: this.#stateOf(node),
+        atWallMs: known?.atWallMs ?? sent?.atWallMs ?? null,
+        push: known?.status.keyPush ?? null,
+        remembered: known?.status.remembered ?? false,
+      };
+    });
+  }
+
+  #stateOf(node: NodeId): HolderState {
+    if (!this.#options.agents.ready().some((agent) => agent.node === node)) return 'unreachable';
+    const status = this.#statuses.get(node)?.status;
+    const refused = this.#refused.get(node);
+    if (refused !== undefined && refused === this.#facts.keyPush) return 'refused';
+    if (status === undefined) return 'pending';
+    if (status.keyRefused) return 'refused';
+    if (status.key === 'missing') return this.#wasSent(node) ? 'pending' : 'key-missing';
+    if (status.key === 'stale' || (status.keyPush ?? 0) < this.#facts.keyPush)
+      return this.#wasSent(node) ? 'pending' : 'key-stale';
+    return 'accepted';
+  }
+
+  /** The newest key is on its way to this agent: neither acknowledged nor refused. */
+  #wasSent(node: NodeId): boolean {
+    return this.#facts.sentTo.some(
+      (record) => record.node === node && record.push === this.#facts.keyPush && record.outcome === 'sent',
+    );
+  }
+
+  /** Routes of all roles. A role that may not leave says so to the agent too. */
+  #meta(keyPush: number): PushMeta {
+    const roles = this.#options.roles();
+    const baseUrl = this.#options.baseUrl();
+    const routes = ROLE_IDS.map((role) => {
+      const { cloud, policy, enabled } = roles[role];
+      const { model, upstreams, quantizations } = cloud;
+      return [
+        role,
+        { model: enabled ? model : null, upstreams: [...upstreams], quantizations: [...quantizations], policy },
+      ] as const;
+    });
+    return { keyPush, roles: Object.fromEntries(routes), ...(baseUrl === null ? {} : { baseUrl }) };
+  }
+
+  /** One frame, zeroed when the socket is done with it. Resolves then. */
+  #send(node: NodeId, number: number, meta: PushMeta, key: Uint8Array | null): Promise<void> {
+    const frame = encodePush(number, meta, key);
+    return new Promise((resolve) => {
+      const done = () => {
+        frame.fill(0);
+        resolve();
+      };
+      if (!this.#options.agents.sendBinary(node, frame, done)) {
+        done();
+        return;
+      }
+      if (key !== null) this.#record({ node, push: number, atWallMs: this.#options.clock.wallMs(), outcome: 'sent' });
+    });
+  }
+
+  /** One record per node: its newest. */
+  #record(record: PushRecord): void {
+    this.#save({ sentTo: [...this.#facts.sentTo.filter((sent) => sent.node !== record.node), record].slice(-64) });
+  }
+
+  #save(changes: Partial<PushFacts>): void {
+    this.#facts = { ...this.#facts, ...changes };
+    this.#options.store.save(this.#facts);
+  }
+
+  /** One holder left, or none although a key was pushed: a person should know, once. */
+  #warn(): void {
+    if (this.#facts.keyPush === 0) return;
+    const holding = this.#options.agents.ready().filter(({ node }) => this.holds(node));
+    const settled = this.#options.agents.ready().every(({ node }) => this.#stateOf(node) !== 'pending');
+    const wasSeveral = this.#facts.sentTo.filter((record) => record.push === this.#facts.keyPush).length > 1;
+    const kind = holding.length === 0 ? 'none' : holding.length === 1 && wasSeveral ? 'one' : '';
+    if (!settled || kind === this.#warnedOf) return;
+    this.#warnedOf = kind;
+    if (kind === 'none')
+      this.#tell('no_key_agent', 'No agent holds the OpenRouter key. Enter it again on the Keys page.', null);
+    if (kind === 'one')
+      this.#tell(
+        'one_key_agent',
+        `Only ${holding[0]?.name ?? 'one agent'} holds the OpenRouter key. Enter it again to give it to the others.`,
+        null,
+      );
+  }
+
+  #tell(code: string, sentence: string, node: NodeId | null): void {
+    this.#options.events.record({
+      severity: 'warn',
+      source: 'cloud',
+      code,
+      sentence,
+      needsPerson: true,
+      ...(node === null ? {} : { node }),
+    });
+  }
+}
+
+/** Without the white space around it; a view, no copy. */
+function trimmed(bytes: Buffer): Buffer {
+  const isSpace = (byte: number | undefined) => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
+  let from = 0;
+  let to = bytes.length;
+  while (from < to && isSpace(bytes[from])) from++;
+  while (to > from && isSpace(bytes[to - 1])) to--;
+  return bytes.subarray(from, to);
+}

@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest';
+import { BudgetService } from '../../main/cloud/budget-service.ts';
+import { budgetPermits, permitOf } from '../../main/cloud/permits.ts';
+import type { NodeId, ProjectId } from '../../main/domain/ids.ts';
+import type { Clock } from '../../main/domain/time.ts';
+import type { RoutedProvider, RouterItem } from '../../main/router/types.ts';
+import type { Json } from '../../main/store/ports.ts';
+import { ask, refusal } from '../budget/driver.ts';
+
+/** A clock that stands still until it is told to go on. */
+class StillClock implements Clock {
+  ms = 0;
+  #timers: { readonly atMs: number; readonly run: () => void }[] = [];
+
+  nowMs(): number {
+    return this.ms;
+  }
+
+  wallMs(): number {
+    return Date.UTC(2026, 10, 30, 12) + this.ms;
+  }
+
+  after(delayMs: number, run: () => void): () => void {
+    const timer = { atMs: this.ms + delayMs, run };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  goTo(ms: number): void {
+    for (;;) {
+      const next = this.#timers.toSorted((a, b) => a.atMs - b.atMs)[0];
+      if (next === undefined || next.atMs > ms) break;
+      this.#timers = this.#timers.filter((timer) => timer !== next);
+      this.ms = next.atMs;
+      next.run();
+    }
+    this.ms = ms;
+  }
+}
+
+function make(stored: Json = null) {
+  const clock = new StillClock();
+  const saved: Json[] = [];
+  let changes = 0;
+  const service = new BudgetService({
+    clock,
+    random: () => 0.5,
+    store: { load: () => stored, save: (state) => saved.push(state) },
+    onChange: () => {
+      changes++;
+    },
+  });
+  service.start();
+  const start = (id: string, changed = {}) => {
+    const decision = service.budget.acquire(ask(id, changed), clock.ms);
+    if (!decision.granted) throw new Error(decision.reason);
+    service.touched();
+    return decision.permit;
+  };
+  return { clock, saved, service, start, changes: () => changes };
+}
+
+describe('budget service', () => {
+  it('a cancelled stream returns its permit 250 ms after the agent closed the connection', () => {
+    const { clock, service, start } = make();
+    const permit = start('a');
+    let returned = false;
+    service.cancelled(permit, () => {
+      returned = true;
+    });
+    clock.goTo(400);
+    expect(service.snapshot().inFlight).toBe(1);
+    service.onEnded({ t: 'cloud-ended', permit: permit.id, aborted: true, costUsd: 0.01 });
+    clock.goTo(649);
+    expect([returned, service.snapshot().inFlight]).toEqual([false, 1]);
+    clock.goTo(650);
+    expect([returned, service.snapshot().inFlight]).toEqual([true, 0]);
+    expect(service.budget.spendState().spent).toMatchObject({ 'role|embedding|2026-11-30': 0.01 });
+  });
+
+  it('a cancelled call whose upstream went on returns it when that has ended', () => {
+    const { clock, service, start } = make();
+    const permit = start('a');
+    let returned = false;
+    service.cancelled(permit, () => {
+      returned = true;
+    });
+    clock.goTo(30_000);
+    expect(returned).toBe(false);
+    service.onEnded({ t: 'cloud-ended', permit: permit.id, aborted: false, costUsd: null });
+    expect([returned, service.snapshot().inFlight]).toEqual([true, 0]);
+  });
+
+  it('a lost session returns permits after 5 s, those of cancelled calls too, and wakes the router', () => {
+    const { clock, service, start, changes } = make();
+    const [first] = [start('a'), start('b')];
+    let returned = false;
+    service.cancelled(first, () => {
+      returned = true;
+    });
+    service.sessionLost('n1' as NodeId);
+    clock.goTo(4999);
+    expect(service.snapshot().inFlight).toBe(2);
+    const before = changes();
+    clock.goTo(5000);
+    expect([returned, service.snapshot().inFlight]).toEqual([true, 0]);
+    expect(changes()).toBeGreaterThan(before);
+  });
+
+  it('wakes the router at the end of a cooldown', () => {
+    const { clock, service, start, changes } = make();
+    const permit = start('a');
+    expect(service.ended(permit, { kind: 'refused', refusal: refusal(), costUsd: 0 }).cut).toBe(true);
+    const before = changes();
+    clock.goTo(1999);
+    expect(changes()).toBe(before);
+    clock.goTo(2000);
+    expect(changes()).toBe(before + 1);
+  });
+
+  it('remembers override, pause and spending', () => {
+    const { saved, service, start, clock } = make();
+    service.setOverride(12);
+    service.setPaused(true);
+    service.setPaused(false);
+    const permit = start('a', { estimateUsd: 0.5 });
+    service.ended(permit, { kind: 'success', latencyMs: 100, costUsd: 0.2 });
+    start('b', { estimateUsd: 0.3 });
+    clock.goTo(1000);
+    const again = make(JSON.parse(JSON.stringify(saved.at(-1))));
+    expect(again.service.snapshot()).toMatchObject({ override: 12, effective: 12, paused: false });
+    // 0.2 reported, and 0.3 of the call that ran when the process died.
+    expect(again.service.budget.spendState().spent['role|embedding|2026-11']).toBeCloseTo(0.5, 9);
+    const damaged = make({ version: 1, override: 9999, paused: true, spent: {} });
+    expect(damaged.service.snapshot()).toMatchObject({ override: null, ceiling: 4 });
+  });
+});
+
+describe('the router’s port', () => {
+  const item = (project: string): RouterItem =>
+    ({
+      context: { id: 'r', project: project as ProjectId, role: 'embedding', class: 'normal', arrivedAtMs: 0 },
+    }) as unknown as RouterItem;
+  const provider = { node: 'n1', model: 'a/b' } as unknown as RoutedProvider;
+  const call = { model: 'a/b', upstream: null, free: false, estimateUsd: 0 };
+
+  it('grants by fairness, says why not, and takes permits back', () => {
+    const { service } = make();
+    const port = budgetPermits(service.budget, () => call);
+    const waiting = ['A', 'B'].map((project) => ({
+      project: project as ProjectId,
+      role: 'embedding' as const,
+      class: 'normal' as const,
+      oldestAtMs: 0,
+    }));
+    const granted: string[] = [];
+    const references: object[] = [];
+    for (let round = 0; round < 3; round++) {
+      port.demand(waiting, 0);
+      for (const project of ['A', 'B']) {
+        const answer = port.tryAcquire(item(project), provider, 0);
+        if (typeof answer === 'string') expect(answer).toBe('no_permit');
+        else {
+          granted.push(project);
+          references.push(answer);
+        }
+      }
+    }
+    expect(granted.join('')).toBe('ABAB');
+    const [first] = references;
+    expect(permitOf(first ?? null)?.ask.project).toBe('A');
+    port.release(first ?? {}, 10);
+    port.demand(waiting, 10);
+    expect(typeof port.tryAcquire(item('A'), provider, 10)).toBe('object');
+  });
+
+  it('tells a closed cloud from one that cools', () => {
+    const { service, clock } = make();
+    const port = budgetPermits(service.budget, () => call);
+    service.setPaused(true);
+    expect(port.tryAcquire(item('A'), provider, 0)).toBe('cloud_off');
+    service.setPaused(false);
+    service.setCaps('project', 'A', { dayUsd: 0, monthUsd: null });
+    expect(
+      budgetPermits(service.budget, () => ({ ...call, estimateUsd: 0.1 })).tryAcquire(item('A'), provider, 0),
+    ).toBe('spend_cap');
+    const permit = permitOf(port.tryAcquire(item('B'), provider, 0) as object);
+    if (permit === null) throw new Error('no permit');
+    service.ended(permit, { kind: 'refused', refusal: refusal(), costUsd: 0 });
+    expect(port.tryAcquire(item('B'), provider, clock.ms)).toBe('cooling');
+    expect(port.nextChangeMs(clock.ms)).toBe(2000);
+  });
+});

@@ -1,0 +1,271 @@
+import { Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { type CloudFromAgent, type CloudStatus, decodePush, type Push } from '../../agent/wire/cloud.ts';
+import { readKeyBody } from '../../main/cloud/key-body.ts';
+import { KeyPush } from '../../main/cloud/key-push.ts';
+import type { AgentPort, PushFacts } from '../../main/cloud/ports.ts';
+import type { NewEvent } from '../../main/domain/events.ts';
+import type { NodeId } from '../../main/domain/ids.ts';
+import { defaultRoleSettings, ROLE_IDS, type RoleId, type RoleSettings } from '../../main/domain/roles.ts';
+import { Bench, KEY } from '../agent-cloud/driver.ts';
+
+const A = 'a' as NodeId;
+const B = 'b' as NodeId;
+
+/** A control plane's key push in front of agents that only keep what they were sent. */
+class House {
+  readonly sent: {
+    readonly node: NodeId;
+    readonly push: Push;
+    readonly key: string | null;
+    readonly frame: Buffer;
+    readonly done: () => void;
+  }[] = [];
+  readonly events: NewEvent[] = [];
+  readonly applied: NodeId[] = [];
+  roles: Record<RoleId, RoleSettings>;
+  nodes: NodeId[] = [A, B];
+  facts: PushFacts | null;
+  hold = false;
+  readonly push: KeyPush;
+
+  constructor(facts: PushFacts | null = null) {
+    this.facts = facts;
+    this.roles = Object.fromEntries(ROLE_IDS.map((role) => [role, defaultRoleSettings(role)])) as Record<
+      RoleId,
+      RoleSettings
+    >;
+    const agents: AgentPort = {
+      ready: () => this.nodes.map((node) => ({ node, name: `machine ${node}` })),
+      name: (node) => `machine ${node}`,
+      send: () => true,
+      sendBinary: (node, frame, done) => {
+        if (!this.nodes.includes(node)) return false;
+        const push = decodePush(frame);
+        this.sent.push({ node, push, key: push.key === null ? null : Buffer.from(push.key).toString(), frame, done });
+        if (!this.hold) done();
+        return true;
+      },
+    };
+    this.push = new KeyPush({
+      clock: { nowMs: () => 0, wallMs: () => 1000, after: () => () => undefined },
+      agents,
+      store: {
+        load: () => this.facts,
+        save: (saved) => {
+          this.facts = saved;
+        },
+      },
+      events: { record: (event) => this.events.push(event) },
+      roles: () => this.roles,
+      baseUrl: () => null,
+      onChange: () => undefined,
+      onKeyApplied: (node) => this.applied.push(node),
+    });
+    this.push.start();
+  }
+
+  /** The agent applies what it was sent last. */
+  accept(node: NodeId, status: Partial<CloudStatus> = {}): void {
+    const last = this.sent.findLast((sent) => sent.node === node);
+    if (last === undefined) throw new Error('nothing was sent there');
+    this.push.onAck(node, { t: 'cloud-ack', push: last.push.number, result: 'applied', reason: null });
+    const keyPush = this.sent.findLast((sent) => sent.node === node && sent.key !== null)?.push.number ?? null;
+    this.push.onStatus(node, {
+      ...EMPTY,
+      push: last.push.number,
+      keyPush,
+      key: keyPush === null ? 'missing' : 'held',
+      ...status,
+    });
+  }
+
+  states(): Record<string, string> {
+    return Object.fromEntries(this.push.holders().map(({ node, state }) => [node, state]));
+  }
+}
+
+const EMPTY: CloudStatus = {
+  t: 'cloud-status',
+  push: 0,
+  keyPush: null,
+  key: 'missing',
+  keyRefused: false,
+  remembered: false,
+  canRemember: false,
+  baseUrl: 'https://openrouter.ai/api/v1',
+  account: null,
+  offers: [],
+  notOffered: [],
+  catalogueAtWallMs: null,
+};
+
+describe('pushing a key', () => {
+  it('goes to every ready agent, is acknowledged, and leaves no byte behind', async () => {
+    const house = new House();
+    house.hold = true;
+    const key = Buffer.from(`  ${KEY}\n`);
+    const done = house.push.push(key);
+    expect(house.sent.map(({ node, key: sent }) => [node, sent])).toEqual([
+      [A, KEY],
+      [B, KEY],
+    ]);
+    expect(house.states()).toEqual({ a: 'pending', b: 'pending' });
+    for (const { done: finish } of house.sent) finish();
+    await done;
+    expect(key.every((byte) => byte === 0)).toBe(true);
+    for (const { frame } of house.sent) expect(frame.every((byte) => byte === 0)).toBe(true);
+    house.accept(A);
+    expect(house.states()).toEqual({ a: 'accepted', b: 'pending' });
+    house.accept(B);
+    expect(house.states()).toEqual({ a: 'accepted', b: 'accepted' });
+    expect(house.applied).toEqual([A, B]);
+    expect(JSON.stringify(house.facts)).not.toContain(KEY.slice(0, 10));
+    expect(house.facts).toMatchObject({ number: 1, keyPush: 1, keyPushedAtWallMs: 1000 });
+  });
+
+  it.each(['', 'short', 'has space inside', 'x'.repeat(513), 'with-ünicode-letters'])(
+    'refuses %j, quotes nothing and zeroes it',
+    async (text) => {
+      const house = new House();
+      const key = Buffer.from(text);
+      await expect(house.push.push(key)).rejects.toMatchObject({ code: 'invalid_cloud_key', extra: {} });
+      expect(key.every((byte) => byte === 0)).toBe(true);
+      expect(house.sent).toEqual([]);
+    },
+  );
+
+  it('without an agent is refused and zeroed', async () => {
+    const house = new House();
+    house.nodes = [];
+    const key = Buffer.from(KEY);
+    await expect(house.push.push(key)).rejects.toMatchObject({ code: 'no_key_agent' });
+    expect(key.every((byte) => byte === 0)).toBe(true);
+  });
+
+  it('narrowed to one agent makes the key of the other stale', async () => {
+    const house = new House();
+    await house.push.push(Buffer.from(KEY));
+    house.accept(A);
+    house.accept(B);
+    await house.push.push(Buffer.from(KEY), { nodeIds: [A] });
+    expect(house.sent.slice(-2).map(({ node, key, push }) => [node, key !== null, push.meta.keyPush])).toEqual([
+      [A, true, 2],
+      [B, false, 2],
+    ]);
+    house.accept(A);
+    house.accept(B, { key: 'stale' });
+    expect(house.states()).toEqual({ a: 'accepted', b: 'key-stale' });
+    expect(house.push.holds(B)).toBe(false);
+  });
+
+  it('a change of a role goes out without a key and keeps it', async () => {
+    const house = new House();
+    await house.push.push(Buffer.from(KEY));
+    house.accept(A);
+    house.roles = {
+      ...house.roles,
+      rlm: { ...house.roles.rlm, policy: 'cloud', cloud: { model: 'x/y', upstreams: ['u'], quantizations: [] } },
+    };
+    house.push.configChanged();
+    const last = house.sent.findLast(({ node }) => node === A);
+    expect(last).toMatchObject({
+      key: null,
+      push: { number: 2, meta: { keyPush: 1, roles: { rlm: { model: 'x/y', upstreams: ['u'], policy: 'cloud' } } } },
+    });
+    house.accept(A);
+    expect(house.states().a).toBe('accepted');
+  });
+
+  it('a restarted agent says that it misses the key; the last one to hold it, and none, are told to a person once', async () => {
+    const house = new House();
+    await house.push.push(Buffer.from(KEY));
+    house.accept(A);
+    house.accept(B);
+    house.push.sessionLost(B);
+    house.push.sessionBegan(B);
+    house.push.onStatus(B, { ...EMPTY, push: 2 });
+    house.push.onStatus(B, { ...EMPTY, push: 2 });
+    expect(house.states()).toEqual({ a: 'accepted', b: 'key-missing' });
+    expect(house.events.map(({ code }) => code)).toEqual(['one_key_agent']);
+    house.push.onStatus(A, EMPTY);
+    expect(house.events.map(({ code }) => code)).toEqual(['one_key_agent', 'no_key_agent']);
+  });
+
+  it('goes on from the numbers of the agents when its own memory was lost', () => {
+    const house = new House();
+    house.push.sessionBegan(A);
+    house.push.onAck(A, { t: 'cloud-ack', push: 1, result: 'refused', reason: 'out-of-order' });
+    house.push.onStatus(A, { ...EMPTY, push: 41, keyPush: 40, key: 'held' });
+    const last = house.sent.at(-1);
+    expect(last?.push).toMatchObject({ number: 42, meta: { keyPush: 40 } });
+    expect(house.states().a).toBe('accepted');
+  });
+
+  it('an agent that is away is shown as such', async () => {
+    const house = new House();
+    await house.push.push(Buffer.from(KEY));
+    house.nodes = [A];
+    house.accept(A);
+    expect(house.states()).toEqual({ a: 'accepted', b: 'unreachable' });
+  });
+});
+
+describe('the key in a request’s body', () => {
+  it('is read into one buffer, the chunks zeroed', async () => {
+    const chunks = [Buffer.from('sk-or-'), Buffer.from('v1-abc')];
+    const key = await readKeyBody(Readable.from(chunks));
+    expect(key.toString()).toBe('sk-or-v1-abc');
+    for (const chunk of chunks) expect(chunk.every((byte) => byte === 0)).toBe(true);
+  });
+
+  it('longer than any key is refused, everything read zeroed', async () => {
+    const chunks = [Buffer.alloc(400, 'a'), Buffer.alloc(400, 'b'), Buffer.alloc(400, 'c')];
+    await expect(readKeyBody(Readable.from(chunks))).rejects.toMatchObject({ code: 'invalid_cloud_key' });
+    for (const chunk of chunks) expect(chunk.every((byte) => byte === 0)).toBe(true);
+  });
+});
+
+describe('control plane and agent together', () => {
+  it('push, use, change a model without the key, go stale, forget', async () => {
+    const bench = await Bench.start();
+    const house = new House();
+    house.nodes = [A];
+    const deliver = (from: number) => {
+      for (const { message } of bench.sent.slice(from)) take(house, message);
+    };
+    const exchange = async (act: () => unknown) => {
+      const from = bench.sent.length;
+      const sentBefore = house.sent.length;
+      house.hold = true;
+      const acted = act();
+      for (const { frame, done } of house.sent.slice(sentBefore)) {
+        bench.engine.push('cp1', Buffer.from(frame));
+        done();
+      }
+      await acted;
+      deliver(from);
+    };
+    await exchange(() => house.push.push(Buffer.from(KEY)));
+    expect(house.states().a).toBe('accepted');
+    await bench.until(() => bench.status()?.catalogueAtWallMs !== null);
+    expect(bench.status()?.notOffered).toMatchObject([
+      { role: 'reranker', model: 'qwen/qwen3-reranker-8b', nearest: ['cohere/rerank-4-fast'] },
+    ]);
+    house.roles = {
+      ...house.roles,
+      reranker: { ...house.roles.reranker, cloud: { model: 'cohere/rerank-4-fast', upstreams: [], quantizations: [] } },
+    };
+    await exchange(() => house.push.configChanged());
+    await bench.until(() => bench.engine.status('cp1').offers.some((offer) => offer.role === 'reranker'));
+    expect(bench.engine.status('cp1')).toMatchObject({ key: 'held', push: 2, keyPush: 1 });
+    await exchange(() => house.push.forget(null));
+    expect(house.states().a).toBe('key-missing');
+    await bench.stop();
+  });
+});
+
+function take(house: House, message: CloudFromAgent): void {
+  if (message.t === 'cloud-ack') house.push.onAck(A, message);
+  if (message.t === 'cloud-status') house.push.onStatus(A, message);
+}
