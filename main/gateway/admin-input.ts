@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { SwitchyardError } from '../domain/errors.ts';
+import { isRoleId } from '../domain/roles.ts';
 import type { Clock } from '../domain/time.ts';
 import type { AdminEntry } from './admin-table.ts';
 import { BODY_LIMITS, checkBodyHeaders } from './body.ts';
@@ -29,6 +30,8 @@ export async function adminInput(entry: AdminEntry, call: Call, clock: Clock): P
     if (!members.has(contractName)) members.set(contractName, members.get(name));
     members.delete(name);
   }
+  const role = entry.path.startsWith('/admin/roles/') ? call.parameters.get('id') : undefined;
+  if (role !== undefined && !isRoleId(role)) throw new SwitchyardError('role_not_found');
   // The path names the thing; a body cannot point elsewhere.
   for (const [name, value] of call.parameters) members.set(name, value);
   const providerName = entry.operation === 'providers.weigh' ? 'id' : 'providerId';

@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { Clock } from '../domain/time.ts';
 import { type BodyLimits, readBody } from './body.ts';
-import { type JsonKind, JsonScanner, type ScannedMember } from './prescan.ts';
+import type { JsonKind } from './json-bytes.ts';
+import { JsonScanner, type ScannedMember } from './prescan.ts';
 
 /** Bytes decoded before the event loop gets its turn again: about 2 ms. */
 const SLICE_BYTES = 1024 * 1024;

@@ -1,5 +1,15 @@
 import { isUtf8 } from 'node:buffer';
 import { SwitchyardError } from '../domain/errors.ts';
+import {
+  firstNumberState,
+  hexDigit,
+  isCompleteNumber,
+  isSimpleEscape,
+  type JsonKind,
+  kindOf,
+  nextNumberState,
+  utf8Share,
+} from './json-bytes.ts';
 
 /** Limits on the shape of a body, enforced on its bytes: parsing 32 MB of `{},` first would cost seconds and a gigabyte. */
 export const MAX_DEPTH = 64;
@@ -7,8 +17,6 @@ export const MAX_CONTAINERS = 200_000;
 const MAX_MEMBERS = 1024;
 /** Elements of a top-level array whose ranges are kept: one more than any route takes, so that too many can be told. */
 const KEPT_ELEMENTS = 2049;
-
-export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
 
 export const KIND_BIT: Readonly<Record<JsonKind, number>> = {
   object: 1,
@@ -40,7 +48,7 @@ export interface ScannedMember {
 const OBJECT = 1;
 const ARRAY = 2;
 
-// What the scanner expects next. String and number have sub-states because a chunk may end anywhere inside them.
+// What the scanner expects next; a chunk may end anywhere.
 const VALUE = 0;
 const FIRST_ELEMENT = 1;
 const FIRST_NAME = 2;
@@ -58,15 +66,6 @@ const BROKEN = 12;
 const BROKEN_STRING = 13;
 const BROKEN_ESCAPE = 14;
 
-const MINUS = 0;
-const ZERO = 1;
-const INTEGER = 2;
-const POINT = 3;
-const FRACTION = 4;
-const EXPONENT = 5;
-const EXPONENT_SIGN = 6;
-const EXPONENT_DIGITS = 7;
-
 const LITERALS = ['true', 'false', 'null'] as const;
 
 /**
@@ -79,7 +78,7 @@ export class JsonScanner {
   #depth = 0;
   #containers = 0;
   #state = VALUE;
-  #number = MINUS;
+  #number = 0;
   #literal = '';
   #literalAt = 0;
   #unicodeLeft = 0;
@@ -265,7 +264,7 @@ export class JsonScanner {
       this.#isName = false;
       this.#state = IN_STRING;
     } else if (kind === 'number') {
-      this.#number = byte === 0x2d ? MINUS : byte === 0x30 ? ZERO : INTEGER;
+      this.#number = firstNumberState(byte);
       this.#state = IN_NUMBER;
     } else {
       this.#literal = LITERALS.find((literal) => literal.charCodeAt(0) === byte) ?? 'null';
@@ -324,71 +323,5 @@ export class JsonScanner {
     } else if (this.#depth === 2 && member.kind === 'array' && member.elementCount <= KEPT_ELEMENTS) {
       member.elementRanges.push(end);
     }
-  }
-}
-
-function kindOf(byte: number): JsonKind | null {
-  if (byte === 0x22) return 'string';
-  if (byte === 0x7b) return 'object';
-  if (byte === 0x5b) return 'array';
-  if (byte === 0x2d || (byte >= 0x30 && byte <= 0x39)) return 'number';
-  if (byte === 0x74 || byte === 0x66) return 'boolean';
-  return byte === 0x6e ? 'null' : null;
-}
-
-/** `"`, `\`, `/`, b, f, n, r, t. */
-function isSimpleEscape(byte: number): boolean {
-  return (
-    byte === 0x22 ||
-    byte === 0x5c ||
-    byte === 0x2f ||
-    byte === 0x62 ||
-    byte === 0x66 ||
-    byte === 0x6e ||
-    byte === 0x72 ||
-    byte === 0x74
-  );
-}
-
-function hexDigit(byte: number): number {
-  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
-  const lower = byte | 0x20;
-  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
-}
-
-/** UTF-8 bytes of one UTF-16 code unit; both halves of a pair share its four. */
-function utf8Share(unit: number): number {
-  if (unit < 0x80) return 1;
-  if (unit < 0x800) return 2;
-  return unit >= 0xd800 && unit <= 0xdfff ? 2 : 3;
-}
-
-function isCompleteNumber(state: number): boolean {
-  return state === ZERO || state === INTEGER || state === FRACTION || state === EXPONENT_DIGITS;
-}
-
-/** @returns -1 when the byte does not continue the number. */
-function nextNumberState(state: number, byte: number): number {
-  const digit = byte >= 0x30 && byte <= 0x39;
-  switch (state) {
-    case MINUS:
-      return byte === 0x30 ? ZERO : digit ? INTEGER : -1;
-    case ZERO:
-    case INTEGER:
-      if (digit) return state === INTEGER ? INTEGER : -1;
-      if (byte === 0x2e) return POINT;
-      return (byte | 0x20) === 0x65 ? EXPONENT : -1;
-    case POINT:
-    case FRACTION:
-      if (digit) return FRACTION;
-      return state === FRACTION && (byte | 0x20) === 0x65 ? EXPONENT : -1;
-    case EXPONENT:
-      if (byte === 0x2b || byte === 0x2d) return EXPONENT_SIGN;
-      return digit ? EXPONENT_DIGITS : -1;
-    case EXPONENT_SIGN:
-    case EXPONENT_DIGITS:
-      return digit ? EXPONENT_DIGITS : -1;
-    default:
-      return -1;
   }
 }

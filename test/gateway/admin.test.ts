@@ -77,7 +77,6 @@ describe('input', () => {
     ['PATCH', '/admin/budget', { override: 257 }, 'override'],
     ['PATCH', '/admin/budget', { override: '256' }, 'override'],
     ['PATCH', '/admin/roles/rlm', { threshold: 0.5 }, 'patch.threshold'],
-    ['PATCH', '/admin/roles/nobody', {}, 'id'],
     ['GET', '/admin/requests?limit=many', undefined, 'limit'],
   ])('%s %s %j is refused by the name of its field', async (method, path, body, param) => {
     const harness = await startGateway();
@@ -103,6 +102,12 @@ describe('input', () => {
     expect(text).toContain(`"code":"${code}"`);
     expect(text).not.toContain('secret');
     expect(harness.called).toEqual([]);
+  });
+
+  it('an unknown role is 404', async () => {
+    const harness = await startGateway();
+    const response = await ask(harness, 'PATCH', '/admin/roles/nobody', {});
+    expect([response.status, await codeOf(response)]).toEqual([404, 'role_not_found']);
   });
 
   it('an operation that fails says so in its own code; a fault of ours says nothing', async () => {
