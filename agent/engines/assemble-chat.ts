@@ -72,6 +72,7 @@ class Choice {
 function merged(into: Record<string, unknown>, delta: Record<string, unknown>): Record<string, unknown> {
   const result = { ...into };
   for (const [key, value] of Object.entries(delta)) {
+    if (key === '__proto__') continue; // no member of an answer, whoever sent it
     const before = result[key];
     if (value === null || value === undefined) result[key] = before ?? null;
     else if (typeof value === 'string' && typeof before === 'string' && !NAMES.has(key)) result[key] = before + value;

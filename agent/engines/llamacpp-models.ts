@@ -1,5 +1,6 @@
 import type { ModelReport } from '../wire/control.ts';
-import type { EngineHttp, HttpAnswer } from './engine-http.ts';
+import type { EngineHttp } from './engine-http.ts';
+import { jsonOf } from './json-answer.ts';
 import { digestOf, type Model, type Props, refusalOf } from './llamacpp-facts.ts';
 import { readScores } from './scores.ts';
 import { isRecord } from './sse.ts';
@@ -71,7 +72,7 @@ export async function inspectModel(http: EngineHttp, props: Props, model: Model)
 async function post(http: EngineHttp, path: string, body: object): Promise<{ status: number; json: unknown }> {
   const bytes = Buffer.from(JSON.stringify(body));
   const answer = await http.fetch(path, { body: bytes, timeoutMs: TRIAL_TIMEOUT_MS, maxBytes: MAX_BYTES });
-  return { status: answer.status, json: parse(answer) };
+  return { status: answer.status, json: jsonOf(answer) };
 }
 
 /** @returns the width of the model's vectors, null when it does not embed. */
@@ -113,12 +114,4 @@ async function findLimit(http: EngineHttp, model: string, context: number, path:
       : await post(http, '/v1/rerank', { model, query: 'a', documents: [text] });
   const refusal = refusalOf(json);
   return Math.min(context, refusal === null ? DEFAULT_BATCH_TOKENS : (refusal.limitTokens ?? DEFAULT_BATCH_TOKENS));
-}
-
-function parse(answer: HttpAnswer): unknown {
-  try {
-    return JSON.parse(answer.body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../../main/domain/time.ts';
 import type { CallHead, Trailers } from '../wire/calls.ts';
 import type { ModelReport } from '../wire/control.ts';
@@ -6,12 +5,15 @@ import type { IncomingCall } from '../wire/stream.ts';
 import type { EngineAdapter, EngineDefinition, Identity, Inspection, Load, Pulse, ServedCall } from './adapter.ts';
 import { chatTrailers, relayChat } from './chat-relay.ts';
 import type { Connection } from './connections.ts';
-import type { EngineHttp, HttpAnswer } from './engine-http.ts';
+import type { EngineHttp } from './engine-http.ts';
 import { SocketReplaced } from './exchange.ts';
 import { EngineFailure, failureOf } from './failure.ts';
 import type { Evidence } from './identify.ts';
-import { errorType, gauge, identityOf, Models, Props, refusalOf, SlotList } from './llamacpp-facts.ts';
+import { jsonOf, promptTokensOf } from './json-answer.ts';
+import { errorType, gauge, identityOf, Models, Props, SlotList } from './llamacpp-facts.ts';
+import { LlamacppMarks } from './llamacpp-marks.ts';
 import { inspectModel, type ModelFacts } from './llamacpp-models.ts';
+import { countTokens, refused, refusedInputs } from './llamacpp-refusals.ts';
 import { readScores } from './scores.ts';
 import type { SpeedSignals } from './speed.ts';
 import { type Edit, splice } from './splice.ts';
@@ -22,9 +24,6 @@ import { readVectors } from './vectors.ts';
 const PULSE_TIMEOUT_MS = 1500;
 /** `/slots` waits for the step that is being computed; a long prompt on a slow machine takes its time. */
 const LOAD_TIMEOUT_MS = 5000;
-const TOKENIZE_TIMEOUT_MS = 10_000;
-/** Texts counted at once: `/tokenize` takes one each. */
-const TOKENIZE_AT_ONCE = 4;
 const SMALL_BYTES = 4 * 1024 * 1024;
 const AS_STREAM: readonly Edit[] = [
   { key: 'stream', how: 'set', json: 'true' },
@@ -64,7 +63,7 @@ class LlamacppAdapter implements EngineAdapter {
   readonly #http: EngineHttp;
   readonly #speed: SpeedSignals;
   readonly #clock: Clock;
-  readonly #marks = new WeakMap<Connection, { readonly generation: number; readonly mark: string | null }>();
+  readonly #marks: LlamacppMarks;
   #props: Props | null = null;
   #models = new Map<string, ModelFacts>();
   #mark: string | null = null;
@@ -73,6 +72,7 @@ class LlamacppAdapter implements EngineAdapter {
     this.#http = http;
     this.#speed = speed;
     this.#clock = clock;
+    this.#marks = new LlamacppMarks(http);
   }
 
   get processMark(): string | null {
@@ -89,7 +89,7 @@ class LlamacppAdapter implements EngineAdapter {
     if (!props.success || !models.success) throw new EngineFailure('engine_invalid_response');
     const connection = this.#http.take();
     try {
-      this.#mark = (await this.#read(connection)).mark;
+      this.#mark = (await this.#marks.read(connection)).mark;
     } finally {
       this.#http.giveBack(connection);
     }
@@ -107,7 +107,7 @@ class LlamacppAdapter implements EngineAdapter {
   async pulse(): Promise<Pulse> {
     const answer = await this.#http.probe('/props', { timeoutMs: PULSE_TIMEOUT_MS, maxBytes: SMALL_BYTES });
     if (answer.status === 503) return { state: 'loading', changed: true };
-    const props = Props.safeParse(parse(answer));
+    const props = Props.safeParse(jsonOf(answer));
     if (!props.success) throw new EngineFailure('engine_invalid_response');
     return { state: 'ready', changed: this.#props === null || identityOf(props.data) !== identityOf(this.#props) };
   }
@@ -161,7 +161,7 @@ class LlamacppAdapter implements EngineAdapter {
     if (body === null) throw new EngineFailure('engine_refused');
     const exchange = { path, body, stream, keepUsage: wantsUsage, firstByteMs, betweenMs: betweenTokensMs };
     const outcome = await relayChat(this.#http, exchange, call, this.#clock, (status, answer, headers) =>
-      this.#refused(status, answer, headers, 'context_too_long'),
+      refused(status, answer, headers, 'context_too_long'),
     );
     if (outcome.firstByteMs !== null) this.#speed.firstByte(head.model, outcome.firstByteMs);
     if (outcome.tokensPerSecond !== null && outcome.usage !== null) {
@@ -178,8 +178,8 @@ class LlamacppAdapter implements EngineAdapter {
     const connection = this.#http.take();
     try {
       const { answer, mark } = await this.#embedOn(connection, body, call, head);
-      if (answer.status !== 200) throw await this.#overLong(answer, call, model, 'input_too_long');
-      const parsed = parse(answer);
+      if (answer.status !== 200) throw await refusedInputs(this.#http, answer, call, model);
+      const parsed = jsonOf(answer);
       if (isRecord(parsed) && parsed.error !== undefined)
         throw new EngineFailure('engine_error', { engineStatus: 200 });
       const batch = readVectors(parsed, head);
@@ -206,7 +206,7 @@ class LlamacppAdapter implements EngineAdapter {
    */
   async #embedOn(connection: Connection, body: Buffer, call: IncomingCall, head: CallHead & { op: 'embed' }) {
     for (let attempt = 1; ; attempt++) {
-      const before = await this.#read(connection, call.signal);
+      const before = await this.#marks.of(connection, call.signal);
       if (head.processMark !== null && head.processMark !== before.mark) throw new EngineFailure('fingerprint_changed');
       try {
         const answer = await this.#http.fetchOn(connection, '/v1/embeddings', {
@@ -216,8 +216,7 @@ class LlamacppAdapter implements EngineAdapter {
           signal: call.signal,
           generation: before.generation,
         });
-        this.#marks.delete(connection);
-        const after = await this.#read(connection, call.signal);
+        const after = await this.#marks.read(connection, call.signal);
         if (after.mark !== before.mark) throw new EngineFailure('fingerprint_changed');
         return { answer, mark: after.mark };
       } catch (error) {
@@ -237,8 +236,8 @@ class LlamacppAdapter implements EngineAdapter {
       maxBytes: SMALL_BYTES,
       signal: call.signal,
     });
-    if (answer.status !== 200) throw await this.#overLong(answer, call, model, 'input_too_long');
-    const parsed = parse(answer);
+    if (answer.status !== 200) throw await refusedInputs(this.#http, answer, call, model);
+    const parsed = jsonOf(answer);
     const scores = readScores(parsed, head.count);
     const engineMs = this.#clock.nowMs() - startedMs;
     const promptTokens = promptTokensOf(parsed);
@@ -257,7 +256,7 @@ class LlamacppAdapter implements EngineAdapter {
 
   async #tokenize(call: IncomingCall, head: CallHead & { op: 'tokenize' }, model: ModelFacts): Promise<Trailers> {
     const startedMs = this.#clock.nowMs();
-    const tokens = await this.#count(readTexts(call.body), call.signal, head.timeoutMs);
+    const tokens = await countTokens(this.#http, readTexts(call.body), call.signal, head.timeoutMs);
     call.respond({ status: 200, contentType: 'application/json', count: tokens.length, width: null });
     call.write(Buffer.from(JSON.stringify({ tokens })));
     return {
@@ -268,101 +267,6 @@ class LlamacppAdapter implements EngineAdapter {
       tokensPerSecond: null,
       finished: true,
     };
-  }
-
-  /** Tokens of each text, special tokens included. */
-  async #count(texts: readonly string[], signal: AbortSignal, timeoutMs: number): Promise<number[]> {
-    const counts = new Array<number>(texts.length).fill(0);
-    let next = 0;
-    const worker = async () => {
-      for (let i = next++; i < texts.length; i = next++) {
-        const body = Buffer.from(JSON.stringify({ content: texts[i], add_special: true }));
-        const answer = await this.#http.fetch('/tokenize', { body, timeoutMs, maxBytes: VECTORS_BYTES, signal });
-        const parsed = parse(answer);
-        if (!isRecord(parsed) || !Array.isArray(parsed.tokens)) throw new EngineFailure('unsupported_task');
-        counts[i] = parsed.tokens.length;
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(TOKENIZE_AT_ONCE, texts.length) }, worker));
-    return counts;
-  }
-
-  /** A refusal of inputs as a whole: which of them are too long is found out, so that the caller can be told. */
-  async #overLong(
-    answer: HttpAnswer,
-    call: IncomingCall,
-    model: ModelFacts,
-    code: 'input_too_long',
-  ): Promise<EngineFailure> {
-    const body = parse(answer);
-    const failure = this.#refused(answer.status, body, answer.headers, code);
-    const refusal = refusalOf(body);
-    if (refusal === null) return failure;
-    const limit = refusal.limitTokens ?? model.report.maxInputTokens;
-    if (limit !== null && refusal.kind === 'batch') model.learnLimit(limit);
-    const texts = readTexts(call.body);
-    // A token is at least one byte, so most texts need not be counted; a query counts towards each of its documents.
-    const { documents, query } = texts.length > 0 ? { documents: texts, query: '' } : readRerank(call.body);
-    const suspects = documents.flatMap((text, index) =>
-      limit === null || Buffer.byteLength(query) + Buffer.byteLength(text) + 4 > limit ? [{ text, index }] : [],
-    );
-    const wanted = query === '' ? suspects.map(({ text }) => text) : [...suspects.map(({ text }) => text), query];
-    const counts = await this.#count(wanted, call.signal, TOKENIZE_TIMEOUT_MS).catch(() => null);
-    const own = query === '' ? 0 : (counts?.at(-1) ?? 0) - 1; // both carry a begin and an end, joined they share one
-    const failing = suspects.flatMap(({ index }, i) => {
-      const tokens = counts === null ? null : (counts[i] ?? 0) + own;
-      return tokens === null || limit === null || tokens > limit ? [{ index, tokens }] : [];
-    });
-    return new EngineFailure(code, {
-      engineStatus: answer.status,
-      limitTokens: limit,
-      failing: failing.slice(0, 2048),
-    });
-  }
-
-  #refused(
-    status: number,
-    body: unknown,
-    headers: IncomingHttpHeaders,
-    tooLong: 'input_too_long' | 'context_too_long',
-  ): EngineFailure {
-    const refusal = refusalOf(body);
-    if (refusal !== null) return new EngineFailure(tooLong, { engineStatus: status, limitTokens: refusal.limitTokens });
-    const engineStatus = status;
-    if (status === 501) return new EngineFailure('unsupported_task', { engineStatus });
-    if (status === 404) return new EngineFailure('unsupported_task', { engineStatus });
-    if (status === 401 || status === 403) {
-      return new EngineFailure('engine_error', { engineStatus }, 'The engine wants a key of its own.');
-    }
-    if (status === 429 || status === 503) {
-      const seconds = Number(headers['retry-after']);
-      const retryAfterMs = Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 3600) * 1000 : undefined;
-      return new EngineFailure('engine_busy', {
-        engineStatus,
-        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-      });
-    }
-    return new EngineFailure(status >= 400 && status < 500 ? 'engine_refused' : 'engine_error', { engineStatus });
-  }
-
-  /** Mark of the process behind a connection: read once per socket, and again when it was forgotten. */
-  async #read(connection: Connection, signal?: AbortSignal) {
-    const known = this.#marks.get(connection);
-    if (known !== undefined && connection.connected && known.generation === connection.generation) return known;
-    const answer = await this.#http.fetchOn(connection, '/props', {
-      timeoutMs: LOAD_TIMEOUT_MS,
-      maxBytes: SMALL_BYTES,
-      ...(signal === undefined ? {} : { signal }),
-    });
-    if (answer.status === 503)
-      throw new EngineFailure('engine_busy', { engineStatus: 503 }, 'The model is being loaded.');
-    const props = Props.safeParse(parse(answer));
-    if (!props.success) throw new EngineFailure('engine_invalid_response');
-    const process = await connection.processMark;
-    const parts = [process, props.data.media_marker].filter((part) => part !== null && part !== undefined);
-    const read = { generation: connection.generation, mark: parts.length > 0 ? parts.join(' ') : null };
-    this.#marks.set(connection, read);
-    return read;
   }
 
   #fingerprint(model: ModelFacts, processMark: string | null): Trailers['fingerprint'] {
@@ -377,31 +281,6 @@ class LlamacppAdapter implements EngineAdapter {
   }
 
   async #json(path: string, timeoutMs: number): Promise<unknown> {
-    return parse(await this.#http.probe(path, { timeoutMs, maxBytes: SMALL_BYTES }));
+    return jsonOf(await this.#http.probe(path, { timeoutMs, maxBytes: SMALL_BYTES }));
   }
-}
-
-function parse(answer: HttpAnswer): unknown {
-  try {
-    return JSON.parse(answer.body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
-}
-
-function promptTokensOf(answer: unknown): number | null {
-  const usage = isRecord(answer) && isRecord(answer.usage) ? answer.usage.prompt_tokens : null;
-  return typeof usage === 'number' && Number.isInteger(usage) && usage >= 0 ? usage : null;
-}
-
-function readRerank(body: Uint8Array): { readonly query: string; readonly documents: readonly string[] } {
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(body).toString('utf8'));
-    if (isRecord(parsed) && typeof parsed.query === 'string' && Array.isArray(parsed.documents)) {
-      return { query: parsed.query, documents: parsed.documents.filter((text) => typeof text === 'string') };
-    }
-  } catch {
-    // falls through: the engine has refused it already
-  }
-  return { query: '', documents: [] };
 }

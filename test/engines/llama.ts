@@ -87,7 +87,8 @@ export async function startLlama(options: LlamaOptions): Promise<LlamaServer> {
   const tools = await llamaTools();
   if (!tools.available) throw new Error(tools.reason);
   const port = options.port ?? (await freePort());
-  const args = ['--offline', '-t', '2', '--host', '127.0.0.1', '--port', String(port), '-m', options.model];
+  // One thread: two that wait for each other by spinning stand still when the test itself needs a core.
+  const args = ['--offline', '-t', '1', '--host', '127.0.0.1', '--port', String(port), '-m', options.model];
   const child = spawn(tools.server, [...args, ...(options.args ?? [])], { stdio: ['ignore', 'pipe', 'pipe'] });
   let log = '';
   const keep = (text: Buffer) => {
