@@ -155,8 +155,11 @@ describe('what cannot be compared fails', () => {
   it.each([Number.NaN, Number.POSITIVE_INFINITY])('%s in one number of one vector', (value) => {
     const values = axes().values.slice();
     values[3] = value;
-    const found = evaluate(measured({ singles: matrix(values, COUNT, WIDTH) }), anchor, rules());
+    const found = evaluate(measured({ singles: matrix(values, COUNT, WIDTH), batched: axes() }), anchor, rules());
     expect(found).toMatchObject({ kind: 'vector-incompatible', failed: 'usable', minCosine: null });
+    // Each comparison fails by itself, too: what is not a number is above no bound.
+    const failed = found.checks.filter(({ state }) => state === 'fail').map(({ check }) => check);
+    expect(failed).toEqual(['min-cosine', 'centred', 'nearest', 'batch', 'collapse']);
     expect(JSON.parse(JSON.stringify(found.worst)).cosine).toBeNull();
   });
 

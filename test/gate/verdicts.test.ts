@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { VerdictKind } from '../../main/domain/verdict.ts';
 import { anchorTexts } from '../../main/gate/probes.ts';
+import { effectiveThreshold } from '../../main/gate/space.ts';
 import type { Verdict } from '../../main/gate/verdict.ts';
 import { GateBench, roles } from './bench.ts';
 import type { Faults } from './encoders.ts';
@@ -83,6 +84,12 @@ it('a role may raise the threshold of its space, never lower it', async () => {
   const faults: Faults = { quantisation: 0.03 };
   expect((await judged({ faults }, roles({ threshold: 0.9999 }))).kind).toBe('vector-incompatible');
   expect((await judged({ faults }, roles({ threshold: 0.999 }))).kind).toBe('pass');
+  const bench = new GateBench();
+  await bench.start([addEncoder(bench.port, { name: 'founder' })], roles({ threshold: 0.5 }));
+  expect(bench.space().threshold).toBe(0.99);
+  expect(effectiveThreshold(bench.space(), 0.5)).toBe(0.99);
+  expect(effectiveThreshold(bench.space(), 0.995)).toBe(0.995);
+  expect(effectiveThreshold({ ...bench.space(), threshold: 0.998 }, 0.995)).toBe(0.998);
   // 0.2 of noise: 1 / sqrt(1.04) = 0.9806.
   expect((await judged({ faults: { quantisation: 0.2 } }, roles({ threshold: 0.5 }))).kind).toBe('vector-incompatible');
 });
