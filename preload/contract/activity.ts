@@ -88,6 +88,8 @@ export const LastHourView = z.object({
   stoppedByGate: count,
 });
 
+export type LastHourView = z.infer<typeof LastHourView>;
+
 /** One live sample, at most two per second; ids are those of the history's series. */
 export const SampleView = z.object({
   id,

@@ -26,13 +26,13 @@ export const CHECK_IDS = [
   'width',
   'min-cosine',
   'centred',
-  'nearest',
   'batch',
+  'norm',
+  'drift',
+  'nearest',
   'repeat',
   'collapse',
-  'norm',
   'limit',
-  'drift',
 ] as const;
 export type CheckId = (typeof CHECK_IDS)[number];
 

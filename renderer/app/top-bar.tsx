@@ -72,7 +72,7 @@ function CloudChip(): ReactElement | null {
     <>
       <button type="button" className="link quiet chip" aria-haspopup="dialog" onClick={() => setAsking(true)}>
         {t(`cloud.${cloud.state}`)}
-        {permits && <span>{permits}</span>}
+        {permits && <span className="permits">{permits}</span>}
         <span aria-hidden="true">▾</span>
       </button>
       {asking && (

@@ -16,7 +16,15 @@ export function Swatch({
   return (
     <svg width="20" height="10" viewBox="0 0 20 10" aria-hidden="true">
       {shape === 'bar' || shape === 'area' ? (
-        <rect x="2" y="1" width="16" height="8" rx="1" fill={colour} fillOpacity={shape === 'area' ? 0.4 : 1} />
+        <rect
+          x="2"
+          y="1"
+          width="16"
+          height="8"
+          rx="1"
+          fill={shape === 'bar' ? barFill(look) : colour}
+          fillOpacity={shape === 'area' ? 0.4 : 1}
+        />
       ) : (
         <>
           <path d="M0,5h20" stroke={colour} strokeWidth="2" strokeDasharray={look.dash} fill="none" />
@@ -24,6 +32,24 @@ export function Swatch({
         </>
       )}
     </svg>
+  );
+}
+
+/** Bars cannot be dashed: every other one of a family is hatched instead. */
+export function barFill(look: SeriesStyle): string {
+  return look.dash === '' || look.dash === '2 3' ? seriesVar(look.colour) : `url(#hatch-${look.colour})`;
+}
+
+/** The hatches that bars of a chart refer to. */
+export function Hatches(): ReactElement {
+  return (
+    <defs>
+      {(['orange', 'amber'] as const).map((colour) => (
+        <pattern key={colour} id={`hatch-${colour}`} width="4" height="4" patternUnits="userSpaceOnUse">
+          <path d="M0,4L4,0" stroke={seriesVar(colour)} strokeWidth="2" />
+        </pattern>
+      ))}
+    </defs>
   );
 }
 

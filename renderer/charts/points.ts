@@ -51,20 +51,45 @@ export function ticks(fromMs: number, toMs: number, count = 5): number[] {
   return Array.from({ length: count }, (_, at) => Math.round(fromMs + ((toMs - fromMs) * at) / (count - 1)));
 }
 
-/** Labels of marks that would lie on each other are left out; their lines stay. */
-export function labelled<Mark extends { readonly atMs: number }>(
+/** On which side of its line a label stands. */
+export type MarkSide = 'after' | 'before';
+
+/**
+ * Where labels go, as parts of the span: after their line, before it near the right edge, and nowhere when they would lie on an
+ * earlier label. Their lines stay in any case. `width` is how much of the span a label takes.
+ */
+export function labelSides<Mark extends { readonly atMs: number }>(
   marks: readonly Mark[],
-  spanMs: number,
-  apart = 0.22,
-): ReadonlySet<Mark> {
-  const kept = new Set<Mark>();
-  let last = Number.NEGATIVE_INFINITY;
+  fromMs: number,
+  toMs: number,
+  width = 0.34,
+): ReadonlyMap<Mark, MarkSide> {
+  const sides = new Map<Mark, MarkSide>();
+  let taken = Number.NEGATIVE_INFINITY;
   for (const mark of [...marks].sort((a, b) => a.atMs - b.atMs)) {
-    if (mark.atMs - last < apart * spanMs) continue;
-    kept.add(mark);
-    last = mark.atMs;
+    const at = (mark.atMs - fromMs) / (toMs - fromMs);
+    const side = at + width <= 1 ? 'after' : 'before';
+    const left = side === 'after' ? at : at - width;
+    if (left < taken) continue;
+    sides.set(mark, side);
+    taken = left + width;
   }
-  return kept;
+  return sides;
+}
+
+/** Counts per step as counts per `size` steps, so that bars are wide enough to be seen. Empty stays empty. */
+export function sumSteps(axis: Axis, size: number): Axis {
+  const starts = Array.from({ length: Math.ceil(axis.atMs.length / size) }, (_, bucket) => bucket * size);
+  return {
+    atMs: starts.map((from) => axis.atMs[Math.min(from + size, axis.atMs.length) - 1] ?? 0),
+    series: axis.series.map(({ id, values }) => ({
+      id,
+      values: starts.map((from) => {
+        const known = values.slice(from, from + size).filter((value) => value !== null);
+        return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+      }),
+    })),
+  };
 }
 
 /** The newest value that is known. */

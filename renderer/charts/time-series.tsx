@@ -13,8 +13,8 @@ import {
   YAxis,
 } from 'recharts';
 import { useI18n } from '../i18n/i18n.tsx';
-import { Legend, PointDot, PointTip } from './parts.tsx';
-import { labelled, type Point, roundMaximum, ticks, toPoints } from './points.ts';
+import { barFill, Hatches, Legend, PointDot, PointTip } from './parts.tsx';
+import { labelSides, type Point, roundMaximum, ticks, toPoints } from './points.ts';
 import { type SeriesStyle, seriesStyle, seriesVar } from './series-style.ts';
 import { TableView } from './table-view.tsx';
 
@@ -56,7 +56,9 @@ export interface TimeSeriesProps {
 }
 
 const MARGIN = { top: 18, right: 10, bottom: 0, left: 0 } as const;
-const AXIS_WIDTH = 40;
+/** Room for the longest figure; the same on most charts, so that their axes line up. */
+const axisWidth = (labels: readonly string[]): number =>
+  Math.max(40, 7.2 * Math.max(...labels.map((one) => one.length)) + 10);
 
 /** The one chart of the console: values over time on a shared axis. Nothing moves by itself, and a gap stays a gap. */
 export function TimeSeries(props: TimeSeriesProps): ReactElement {
@@ -84,9 +86,11 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
   const maximum = useMemo(() => highest(props.points, props.series), [props.points, props.series]);
   const top = props.domain?.[1] ?? roundMaximum(maximum, props.whole ?? false);
   const bottom = props.domain?.[0] ?? 0;
+  const yTicks = [bottom, (bottom + top) / 2, top];
+  const axis = axisWidth(yTicks.map(props.format));
   const xTicks = ticks(props.fromMs, props.toMs);
   const marks = (props.marks ?? []).filter((mark) => mark.atMs >= props.fromMs && mark.atMs <= props.toMs);
-  const named = labelled(marks, props.toMs - props.fromMs);
+  const sides = labelSides(marks, props.fromMs, props.toMs);
   const clip = (atMs: number) => Math.max(props.fromMs, Math.min(props.toMs, atMs));
 
   const onDown = (state: { activeLabel?: string | number | undefined }) => {
@@ -138,16 +142,17 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
             )}
           />
           <YAxis
-            width={AXIS_WIDTH}
+            width={axis}
             domain={[bottom, top]}
             allowDataOverflow
-            ticks={[bottom, (bottom + top) / 2, top]}
+            ticks={yTicks}
             interval={0}
             axisLine={false}
             tickLine={false}
             tickFormatter={(value: number) => props.format(value)}
           />
-          <text x={AXIS_WIDTH} y={10}>
+          <Hatches />
+          <text x={axis} y={10}>
             {props.unit}
           </text>
           {(props.spans ?? []).map((span) => (
@@ -180,8 +185,14 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
               x={mark.atMs}
               stroke="var(--quiet)"
               strokeDasharray="2 2"
-              {...(named.has(mark)
-                ? { label: { value: short(mark.sentence), position: markSide(mark.atMs, props), fontSize: 11.5 } }
+              {...(sides.has(mark)
+                ? {
+                    label: {
+                      value: short(mark.sentence),
+                      position: sides.get(mark) === 'after' ? ('insideTopLeft' as const) : ('insideTopRight' as const),
+                      fontSize: 11.5,
+                    },
+                  }
                 : {})}
             />
           ))}
@@ -217,11 +228,6 @@ function tickText(atMs: number, props: TimeSeriesProps, clock: (atMs: number) =>
   return span <= 4 * 60_000 ? clock(atMs) : clock(atMs).slice(0, 5);
 }
 
-/** Near the right edge a label stands left of its line. */
-function markSide(atMs: number, props: TimeSeriesProps): 'insideTopLeft' | 'insideTopRight' {
-  return (atMs - props.fromMs) / (props.toMs - props.fromMs) > 0.66 ? 'insideTopRight' : 'insideTopLeft';
-}
-
 const short = (sentence: string): string => (sentence.length > 24 ? `${sentence.slice(0, 23)}…` : sentence);
 
 function highest(points: readonly Point[], series: readonly ChartSeries[]): number {
@@ -235,7 +241,7 @@ function shapeOf(series: ChartSeries, count: number): ReactElement {
   const colour = seriesVar(look.colour);
   const shared = { dataKey: series.id, name: series.label, isAnimationActive: false } as const;
   if (series.shape === 'bar') {
-    return <Bar key={series.id} {...shared} fill={colour} stackId="bars" minPointSize={1} maxBarSize={14} />;
+    return <Bar key={series.id} {...shared} fill={barFill(look)} stackId="bars" maxBarSize={14} />;
   }
   const type = series.shape === 'line' ? ('linear' as const) : ('stepAfter' as const);
   if (series.shape === 'area') {

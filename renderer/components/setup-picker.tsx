@@ -1,7 +1,7 @@
 import { type ReactElement, useState } from 'react';
 import { useI18n } from '../i18n/i18n.tsx';
 import { KEY_PLACEHOLDER, setups } from '../pages/setups.ts';
-import { Segments, Snippet } from './controls.tsx';
+import { Snippet } from './controls.tsx';
 
 /** The lines that point a tool here. */
 export function SetupPicker(props: { readonly endpoint: string; readonly secret: string | null }): ReactElement {
@@ -11,14 +11,18 @@ export function SetupPicker(props: { readonly endpoint: string; readonly secret:
   const setup = all.find((one) => one.id === chosen);
   return (
     <div className="stack">
-      <div className="scroll-x">
-        <Segments
-          label={t('setup.tool')}
-          value={chosen}
-          options={all.map((one) => ({ value: one.id, label: one.name }))}
-          onChange={setChosen}
-        />
-      </div>
+      <select
+        className="field"
+        aria-label={t('setup.tool')}
+        value={chosen}
+        onChange={(event) => setChosen(event.target.value)}
+      >
+        {all.map((one) => (
+          <option key={one.id} value={one.id}>
+            {one.name}
+          </option>
+        ))}
+      </select>
       {setup && <Snippet text={setup.text} label={t('setup.copy', { tool: setup.name })} />}
       {props.secret === null && <small>{t('setup.replace', { placeholder: KEY_PLACEHOLDER })}</small>}
     </div>

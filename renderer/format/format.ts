@@ -77,6 +77,7 @@ export function createFormats(locale: string, words: FormatWords, timeZone?: str
     value === null || value === undefined || Number.isNaN(value) ? UNKNOWN : show(value);
 
   const duration = (ms: number): string => {
+    if (ms > 0 && ms < 10 && !Number.isInteger(ms)) return `${number(ms, 1)} ms`;
     if (ms < SECOND) return `${number(Math.round(ms))} ms`;
     if (ms < 10 * SECOND) return `${number(ms / SECOND, 1)} s`;
     if (ms < MINUTE) return `${number(Math.floor(ms / SECOND))} s`;

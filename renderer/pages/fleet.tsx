@@ -161,13 +161,11 @@ function NodeRoles({ node, none }: { readonly node: NodeView; readonly none: str
   return (
     <>
       {node.roles.map((role, at) => (
-        <span
-          key={role.role}
-          className={role.serving ? undefined : 'quiet'}
-          title={role.reason ? say(role.reason) : ''}
-        >
-          {at > 0 && ', '}
-          {role.serving ? role.role : t('fleet.notServing', { role: role.role })}
+        <span key={role.role}>
+          <span className={role.serving ? 'whole' : 'whole quiet'} title={role.reason ? say(role.reason) : undefined}>
+            {role.serving ? role.role : t('fleet.notServing', { role: role.role })}
+            {at < node.roles.length - 1 && ','}
+          </span>{' '}
         </span>
       ))}
     </>

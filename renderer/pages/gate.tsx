@@ -181,6 +181,7 @@ function columnsOf({ t, f, say }: I18n): readonly Column<VerdictView>[] {
         </>
       ),
     },
+    { id: 'checked', head: t('gate.checked'), cell: (row) => <Moment atMs={row.checkedAtMs} inRow /> },
     ...CHECK_IDS.map((id) => ({
       id,
       head: t(`check.${id}`),
@@ -197,12 +198,11 @@ function columnsOf({ t, f, say }: I18n): readonly Column<VerdictView>[] {
               {GLYPHS[CHECK_TONE[check.state]]}
             </span>
             <span className="visually-hidden">{t(`checkState.${check.state}`)} </span>
-            {figure ?? t(`checkState.${check.state}`)}
+            <span className="figure">{figure ?? t(`checkState.${check.state}`)}</span>
           </span>
         );
       },
     })),
-    { id: 'checked', head: t('gate.checked'), cell: (row) => <Moment atMs={row.checkedAtMs} inRow /> },
   ];
 }
 

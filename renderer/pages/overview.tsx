@@ -4,6 +4,7 @@ import { RANGES, ROLE_IDS } from '../../preload/contract/names.ts';
 import type { FiguresView, HistoryView, LastHourView, Range, Series } from '../../preload/contract.ts';
 import { useUi } from '../app/ui.tsx';
 import { ChartPanel } from '../charts/chart-panel.tsx';
+import { type Axis, sumSteps } from '../charts/points.ts';
 import type { ChartSeries, ChartSpan } from '../charts/time-series.tsx';
 import { Segments } from '../components/controls.tsx';
 import { useStaleAge } from '../components/panel.tsx';
@@ -11,9 +12,14 @@ import { useI18n } from '../i18n/i18n.tsx';
 import { useRead, useTopic } from '../state/console.tsx';
 import { RANGE_MS, RENEW_MS, withSamples } from '../state/live-history.ts';
 import { useNow } from '../state/ticker.tsx';
+import { useWindowHeight } from '../state/window-size.ts';
 import { NeedsYou } from './overview-needs.tsx';
 
-const CHART_HEIGHT = 186;
+/** Two rows of charts fill a window of usual height; stacked in one column they keep their least. */
+function chartHeight(windowPx: number): number {
+  return Math.max(170, Math.min(300, Math.round((windowPx - 396) / 2)));
+}
+const MOST_BARS = 60;
 type RoleId = (typeof ROLE_IDS)[number];
 
 /** The range, and the way back to now after a stretch was drawn. */
@@ -142,7 +148,7 @@ interface ChartsProps {
 const NO_SERIES: readonly Series[] = [];
 
 /** Series as the chart takes them, named by what follows the first dot of their id. */
-function named(series: readonly Series[], shape: ChartSeries['shape'], label: (name: string) => string): ChartSeries[] {
+function named(series: Axis['series'], shape: ChartSeries['shape'], label: (name: string) => string): ChartSeries[] {
   return series.map(({ id, values }) => ({ id, values, shape, label: label(id.slice(id.indexOf('.') + 1)) }));
 }
 
@@ -151,19 +157,25 @@ function Charts(props: ChartsProps): ReactElement {
   const ui = useUi();
   const { range, zoom } = useStore(ui);
   const now = useNow();
+  const height = chartHeight(useWindowHeight());
   const { history } = props;
   const end = Math.max(history?.atMs.at(-1) ?? 0, now);
   const [fromMs, toMs] = zoom ?? [end - RANGE_MS[range], end];
+  const perBar = Math.max(1, Math.ceil((history?.atMs.length ?? 0) / MOST_BARS));
+  const refusals = useMemo(
+    () => sumSteps({ atMs: history?.atMs ?? [], series: history?.tooMany ?? NO_SERIES }, perBar),
+    [history, perBar],
+  );
   const series = useMemo(
     () => ({
       queue: named(history?.queue ?? NO_SERIES, 'step', (id) => id),
       latency: named(history?.latency ?? NO_SERIES, 'line', (id) => id),
-      tooMany: named(history?.tooMany ?? NO_SERIES, 'bar', (id) => id),
+      tooMany: named(refusals.series, 'bar', (id) => id),
       permits: named(history?.permits ?? NO_SERIES, 'step', (id) =>
         t(id === 'inFlight' ? 'permits.inFlight' : id === 'effective' ? 'permits.effective' : 'permits.ceiling'),
       ).map((one) => (one.id === 'permits.inFlight' ? { ...one, shape: 'area' as const } : one)),
     }),
-    [history, t],
+    [history, refusals, t],
   );
   const gaps: ChartSpan[] = (history?.gaps ?? []).map((gap) => ({ ...gap, kind: 'gap' }));
   const cooldowns: ChartSpan[] = (history?.cooldowns ?? []).map((span) => ({ ...span, kind: 'cooldown' }));
@@ -171,7 +183,7 @@ function Charts(props: ChartsProps): ReactElement {
   const shared = {
     atMs: history?.atMs ?? [],
     stepMs: history?.stepMs ?? 1000,
-    height: CHART_HEIGHT,
+    height,
     fromMs,
     toMs,
     live: zoom === null,
@@ -219,7 +231,9 @@ function Charts(props: ChartsProps): ReactElement {
         {...shared}
         title={t('overview.tooMany')}
         sub={t('overview.byUpstream')}
-        unit={t('unit.tooMany', { step: f.duration(shared.stepMs) })}
+        atMs={refusals.atMs}
+        stepMs={shared.stepMs * perBar}
+        unit={t('unit.tooMany', { step: f.duration(shared.stepMs * perBar) })}
         whole
         series={series.tooMany}
         marks={marks.filter((mark) => mark.kind === 'cut')}

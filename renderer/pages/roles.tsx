@@ -1,4 +1,4 @@
-import { type ReactElement, useState } from 'react';
+import { type ReactElement, type ReactNode, useState } from 'react';
 import { POLICIES } from '../../preload/contract/names.ts';
 import type { Output, RolePatch, RoleView } from '../../preload/contract.ts';
 import { useNavigation } from '../app/place.tsx';
@@ -23,9 +23,11 @@ export function RolesPage(): ReactElement {
   return (
     <div className={selected ? 'with-side' : 'stack'}>
       <Panel live label={t('page.roles')} loading={!roles} minHeight={480}>
-        {(roles ?? []).map((role) => (
-          <Role key={role.id} role={role} onOpen={() => go('roles', role.id)} />
-        ))}
+        <div className="roles">
+          {(roles ?? []).map((role) => (
+            <Role key={role.id} role={role} onOpen={() => go('roles', role.id)} />
+          ))}
+        </div>
       </Panel>
       {selected && <RoleSide key={selected.id} role={selected} onClose={() => go('roles')} />}
     </div>
@@ -94,38 +96,28 @@ function Role({ role, onOpen }: { readonly role: RoleView; readonly onOpen: () =
           <span className="visually-hidden"> {role.id}</span>
         </button>
       </div>
-      <div className="details">
-        <span>
-          <small className="quiet">{t('role.models')}</small>
+      <dl className="details">
+        <Fact label={t('role.models')}>
           {role.serving.length === 0 ? (
             UNKNOWN
           ) : (
             <span className="mono">{role.serving.map((one) => one.model).join(', ')}</span>
           )}
-        </span>
-        <span>
-          <small className="quiet">{t('role.ready')}</small>
+        </Fact>
+        <Fact label={t('role.ready')}>
           {t('role.readyCounts', { local: f.number(role.localReady), cloud: f.number(role.cloudReady) })}
-        </span>
-        <span>
-          <small className="quiet">{t('role.waiting')}</small>
-          {f.number(role.queued)}
-        </span>
-        <span>
-          <small className="quiet">{t('role.estimate')}</small>
-          {f.duration(role.waitEstimateMs)}
-        </span>
-        {role.task === 'embed' && <SpaceFact role={role} />}
-        <span>
-          <small className="quiet">{t('role.cloudModel')}</small>
+        </Fact>
+        <Fact label={t('role.waiting')}>{f.number(role.queued)}</Fact>
+        <Fact label={t('role.estimate')}>{f.duration(role.waitEstimateMs)}</Fact>
+        <Fact label={t('role.space')}>{role.task === 'embed' ? <SpaceFact role={role} /> : UNKNOWN}</Fact>
+        <Fact label={t('role.cloudModel')}>
           <CloudFact role={role} />
-        </span>
-        <span>
-          <small className="quiet">{t('role.today')}</small>
+        </Fact>
+        <Fact label={t('role.today')}>
           {f.usd(role.spentDayUsd)}
           {role.spendCaps.dayUsd !== null && ` / ${f.usd(role.spendCaps.dayUsd)}`}
-        </span>
-      </div>
+        </Fact>
+      </dl>
       {hurdle && hurdle.kind !== 'new-space' && (
         <div>
           <HurdleNote hurdle={hurdle} />
@@ -150,26 +142,29 @@ export function HurdleNote({ hurdle }: { readonly hurdle: Exclude<Hurdle, { kind
   );
 }
 
+function Fact({ label, children }: { readonly label: string; readonly children: ReactNode }): ReactElement {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
 function SpaceFact({ role }: { readonly role: RoleView }): ReactElement {
   const { t, f } = useI18n();
+  if (!role.space) return <a href={placeHash('gate')}>{t('role.unfounded')}</a>;
+  const parts = [
+    t('role.wide', { width: f.number(role.space.width) }),
+    ...(role.space.trial ? [t('role.trial')] : []),
+    t('role.thresholdShort', { threshold: f.cosine(role.threshold) }),
+  ];
   return (
     <>
-      <span>
-        <small className="quiet">{t('role.space')}</small>
-        {role.space ? (
-          <a className="mono" href={placeHash('gate')}>
-            {role.space.id}
-          </a>
-        ) : (
-          <a href={placeHash('gate')}>{t('role.unfounded')}</a>
-        )}
-        {role.space && t('role.wide', { width: f.number(role.space.width) })}
-        {role.space?.trial && t('role.trial')}
-      </span>
-      <span>
-        <small className="quiet">{t('role.threshold')}</small>
-        {f.cosine(role.threshold)}
-      </span>
+      <a className="mono" href={placeHash('gate')}>
+        {role.space.id}
+      </a>
+      <small>{parts.join(', ')}</small>
     </>
   );
 }
@@ -179,17 +174,16 @@ function CloudFact({ role }: { readonly role: RoleView }): ReactElement {
   const { model, upstreams } = role.cloud;
   if (model === null) return <span className="quiet">{t('role.noCloudModel')}</span>;
   return (
-    <span>
+    <>
       <span className="mono">{model}</span>
-      {upstreams.length > 0 && <span className="quiet"> {t('role.pinned', { upstreams: upstreams.join(', ') })}</span>}
-      {role.task === 'embed' && upstreams.length === 0 && <span className="warn"> {t('role.noPin')}</span>}
+      {upstreams.length > 0 && <small>{t('role.pinned', { upstreams: upstreams.join(', ') })}</small>}
+      {role.task === 'embed' && upstreams.length === 0 && <small className="warn">{t('role.noPin')}</small>}
       {role.cloudOffered === false && (
-        <span className="warn">
-          {' '}
+        <small className="warn">
           {t('role.notOffered')}
           {role.cloudNearest.length > 0 && ` ${t('role.nearest', { ids: role.cloudNearest.join(', ') })}`}
-        </span>
+        </small>
       )}
-    </span>
+    </>
   );
 }

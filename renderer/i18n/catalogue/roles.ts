@@ -27,7 +27,7 @@ export const roles = {
   'role.unfounded': { en: 'not founded', fr: 'non fondé' },
   'role.wide': { en: '{width} wide', fr: 'dimension {width}' },
   'role.trial': { en: 'trial', fr: 'essai' },
-  'role.threshold': { en: 'Threshold', fr: 'Seuil' },
+  'role.thresholdShort': { en: 'threshold {threshold}', fr: 'seuil {threshold}' },
   'role.cloudModel': { en: 'Cloud model', fr: 'Modèle cloud' },
   'role.noCloudModel': { en: 'none', fr: 'aucun' },
   'role.pinned': { en: 'pinned to {upstreams}', fr: 'épinglé à {upstreams}' },

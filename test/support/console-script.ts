@@ -1,0 +1,100 @@
+import type { TopicUpdate } from '../../preload/contract.ts';
+import * as data from './console-data.ts';
+import type { Script, Topics } from './console-page.ts';
+
+/** A console with everything there is to see. */
+export function fullTopics(): Topics {
+  return {
+    app: { topic: 'app', type: 'value', value: data.APP },
+    nodes: { topic: 'nodes', type: 'snapshot', rows: data.NODES },
+    providers: { topic: 'providers', type: 'snapshot', rows: data.NODE_DETAIL.providers },
+    roles: { topic: 'roles', type: 'snapshot', rows: data.ROLES },
+    gate: { topic: 'gate', type: 'snapshot', rows: data.VERDICTS },
+    health: { topic: 'health', type: 'snapshot', rows: data.HEALTH },
+    budget: { topic: 'budget', type: 'value', value: data.BUDGET },
+    cloud: { topic: 'cloud', type: 'value', value: data.CLOUD },
+    requests: { topic: 'requests', type: 'snapshot', rows: data.REQUESTS.toReversed() },
+    events: { topic: 'events', type: 'snapshot', rows: data.EVENTS },
+    series: { topic: 'series', type: 'snapshot', rows: [] },
+  } satisfies { [Name in keyof Topics]: TopicUpdate };
+}
+
+/** A first run: nothing but the app's own machine. */
+export function emptyTopics(): Topics {
+  return {
+    app: { topic: 'app', type: 'value', value: data.APP },
+    nodes: { topic: 'nodes', type: 'snapshot', rows: [] },
+    providers: { topic: 'providers', type: 'snapshot', rows: [] },
+    roles: {
+      topic: 'roles',
+      type: 'snapshot',
+      rows: [
+        data.role({ id: 'embedding', task: 'embed', now: { code: 'nobody', sentence: 'Nobody serves this role.' } }),
+      ],
+    },
+    gate: { topic: 'gate', type: 'snapshot', rows: [] },
+    health: { topic: 'health', type: 'snapshot', rows: [] },
+    requests: { topic: 'requests', type: 'snapshot', rows: [] },
+    events: { topic: 'events', type: 'snapshot', rows: [] },
+    series: { topic: 'series', type: 'snapshot', rows: [] },
+    cloud: {
+      topic: 'cloud',
+      type: 'value',
+      value: {
+        ...data.CLOUD,
+        state: 'key-missing',
+        holders: [],
+        lastPush: null,
+        reason: { code: 'key_missing', sentence: 'No agent holds a key.' },
+      },
+    },
+  };
+}
+
+export function fullScript(over: Script = {}): Script {
+  return {
+    'settings.get': () => data.SETTINGS,
+    'settings.set': () => ({ settings: data.SETTINGS, restartNeeded: false }),
+    'overview.get': (input) => ({ ...data.OVERVIEW, history: data.history((input as { range: '1h' }).range) }),
+    'nodes.detail': () => data.NODE_DETAIL,
+    'discovery.list': () => ({
+      searching: true,
+      problem: null,
+      found: [
+        {
+          id: 'd1',
+          name: 'attic-server',
+          address: '192.168.1.77:7412',
+          fingerprintShort: '9f86d081884c7d65',
+          paired: false,
+          seenAtMs: data.NOW,
+        },
+      ],
+    }),
+    'roles.models': () => ({
+      local: [{ model: 'qwen3-coder:30b', aliases: [], nodes: 2, sizeBytes: 18e9 }],
+      cloud: [
+        {
+          model: 'poolside/laguna-s-2.1',
+          contextTokens: 131_072,
+          promptUsdPerMillion: 0.3,
+          completionUsdPerMillion: 1.2,
+          upstreams: [{ slug: 'poolside', quantization: null }],
+        },
+      ],
+    }),
+    'roles.preview': () => ({ effect: 'plain', reasons: [], founders: [] }),
+    'roles.update': () => data.ROLES[3] as (typeof data.ROLES)[number],
+    'spaces.list': () => ({ spaces: data.SPACES }),
+    'gate.history': (input) => data.gateHistory((input as { providerId: string }).providerId),
+    'gate.verify': () => ({ started: [] }),
+    'keys.list': () => ({ keys: [...data.KEYS] }),
+    'requests.list': () => ({ requests: [...data.REQUESTS], more: false }),
+    'requests.get': () => data.TRACE,
+    'events.list': () => ({ events: [], more: false }),
+    'cloud.status': () => data.CLOUD,
+    'budget.get': () => data.BUDGET,
+    'health.list': () => ({ items: [...data.HEALTH] }),
+    ...over,
+  };
+}
