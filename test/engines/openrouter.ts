@@ -42,6 +42,8 @@ export class OpenRouterStandIn {
   commentMs = 15;
   /** What answers claim as upstream: null as it is, `hidden` not at all, else this name. */
   claimUpstream: string | null = null;
+  /** Repeats the caller's key in answers and errors, as a careless upstream might. */
+  echoKey = false;
   readonly models: StandInModel[];
   readonly seed: string;
   /** Requests of any route, catalogue and `/key` included. */
@@ -194,7 +196,7 @@ export class OpenRouterStandIn {
     const refuse = (error: StandInError, status = error.status) => {
       entry.status = status;
       entry.endMs = Date.now();
-      sendError(response, error, status);
+      sendError(response, this.echoKey ? { ...error, body: { ...error.body, echo: key } } : error, status);
     };
     if (body === null) {
       refuse(errorNamed('bad-request', this.#context('', '')));
@@ -265,6 +267,7 @@ export class OpenRouterStandIn {
           : null,
       drift: this.#drift.get(chosen.tag) ?? null,
       seed: this.seed,
+      echo: this.echoKey ? key : null,
       after: (delayMs, run) => this.#after(delayMs, run),
       finish: () => {
         if (entry.endMs === null) this.account.end(entry, estimateUsd, Date.now());
@@ -299,7 +302,7 @@ export class OpenRouterStandIn {
     return found.fault;
   }
 
-  /** For other processes: `POST /__control` with `{set, account, fail, heal, down, drift}`, `GET /__ledger`. */
+  /** For other processes: `POST /__control` with `{latencyMs, account, fail, heal, down, drift}`, `GET /__ledger`. */
   #control(path: string, text: string, response: ServerResponse): void {
     if (path === '/__ledger') {
       const { running, mostRunning } = this.account;
@@ -307,7 +310,8 @@ export class OpenRouterStandIn {
       return;
     }
     const order = parse(text) ?? {};
-    const { latencyMs, tokenMs, account, fail, heal, down, drift, claimUpstream } = order;
+    const { latencyMs, tokenMs, account, fail, heal, down, drift, claimUpstream, echoKey } = order;
+    if (typeof echoKey === 'boolean') this.echoKey = echoKey;
     if (typeof latencyMs === 'number') this.latencyMs = latencyMs;
     if (typeof tokenMs === 'number') this.tokenMs = tokenMs;
     if (typeof claimUpstream === 'string' || claimUpstream === null) this.claimUpstream = claimUpstream;

@@ -18,6 +18,8 @@ export interface Running {
   readonly midStream: { readonly afterTokens: number; readonly error: unknown } | null;
   readonly drift: { readonly cosine: number; readonly seed: string } | null;
   readonly seed: string;
+  /** Said at the beginning of an answer; null: nothing. */
+  readonly echo: string | null;
   readonly after: (delayMs: number, run: () => void) => void;
   readonly finish: () => void;
 }
@@ -32,7 +34,7 @@ export function tokensOf(text: string): number {
 export function serveChat(running: Running): void {
   const { body, entry, response, model, upstream } = running;
   const asked = Number(body.max_completion_tokens ?? body.max_tokens ?? 64);
-  const words = wordsFor(body);
+  const words = running.echo === null ? wordsFor(body) : [running.echo, ...wordsFor(body)];
   const said = words.slice(0, Math.max(0, asked));
   const finishReason = said.length < words.length ? 'length' : 'stop';
   const prompt = tokensOf(JSON.stringify(body.messages ?? ''));
