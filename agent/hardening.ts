@@ -7,7 +7,10 @@ import { childEnvironment } from './child-environment.ts';
  * can: `--disable-sigusr1 --report-exclude-env`, `ulimit -c 0`, LimitCORE=0. Best effort: a machine without prlimit still runs.
  */
 export function harden(): void {
-  if (process.platform !== 'win32') process.umask(0o077);
+  if (process.platform !== 'win32') {
+    process.umask(0o077);
+    process.on('SIGUSR1', () => undefined); // Node's own answer to it is to open a debugger
+  }
   if (process.report !== undefined) process.report.excludeEnv = true;
   if (process.platform !== 'linux') return;
   const args = ['--pid', String(process.pid), '--core=0:0'];

@@ -144,6 +144,14 @@ describe('the agent as a process', () => {
     await expect.poll(() => /Max core file size\s+0\s+0/.test(limits())).toBe(true);
   });
 
+  it('opens no debugger when it is signalled', async () => {
+    const running = await agent();
+    running.kill('SIGUSR1');
+    await pair(running, 'alpha'); // it lives on
+    await running.stop();
+    expect(running.output()).not.toContain('Debugger');
+  });
+
   it.each([['--listen', 'nowhere:99999'], ['--engine', 'http://user:pw@x'], ['--nonsense'], ['dance']])(
     'refuses %s %s in a sentence, without repeating it',
     async (...args) => {
