@@ -10,7 +10,7 @@ import { SwitchyardError } from './domain/errors.ts';
 import type { ProviderId } from './domain/ids.ts';
 import { ROLE_IDS, type RoleId, type RoleSettings } from './domain/roles.ts';
 import type { Clock, Random } from './domain/time.ts';
-import { DEFAULT_PROJECT, ensureFirstRun, type FirstSecrets } from './first-run.ts';
+import { DEFAULT_PROJECT, ensureFirstRun, type FirstSecrets, restoreSpend } from './first-run.ts';
 import { buildCatalogue, type Catalogue } from './fleet/catalogue.ts';
 import { EmbeddedAgent, type StartAgentProcess } from './fleet/embedded-agent.ts';
 import { pairAgent } from './fleet/pair.ts';
@@ -23,7 +23,7 @@ import { sha256 } from './gate/service-digest.ts';
 import { MemoryKeyLimits } from './gateway/key-limits.ts';
 import type { ConsoleFile } from './gateway/ports.ts';
 import { Gateway } from './gateway/server.ts';
-import { gateEvents } from './house-events.ts';
+import { gateEvents, storeEvents } from './house-events.ts';
 import { levels } from './house-levels.ts';
 import { registerMetrics } from './house-metrics.ts';
 import { modelDirectory } from './model-directory.ts';
@@ -37,6 +37,7 @@ import { TopicHub } from './operator/topic-hub.ts';
 import { RouterCore } from './router/core.ts';
 import type { RoutedProvider } from './router/types.ts';
 import { SqliteStore } from './store/client.ts';
+import type { KeySourceOptions } from './store/key-source.ts';
 import type { Json } from './store/ports.ts';
 import { EventLog } from './telemetry/event-log.ts';
 import { Metrics } from './telemetry/metrics.ts';
@@ -52,6 +53,8 @@ export interface ControlPlaneOptions {
   readonly shell: 'desktop' | 'headless';
   readonly dataFolder: string;
   readonly storeWorker: URL;
+  /** Where the vault's keyring comes from. */
+  readonly vaultKeys: KeySourceOptions;
   /** Overrides the stored setting; 0: any free port. */
   readonly port: number | null;
   /** Null: no agent for this machine. */
@@ -100,11 +103,12 @@ export class ControlPlane {
   async start(): Promise<ControlPlaneStarted> {
     const { clock, random, randomBytes, dataFolder, storeWorker } = this.#options;
     const events = this.#events;
-    const store = new SqliteStore({ dataFolder, workerUrl: storeWorker, clock });
+    const store = new SqliteStore({ dataFolder, workerUrl: storeWorker, clock, keys: this.#options.vaultKeys });
     await store.start();
     this.#stops.push(() => store.stop());
     const { controller, secrets } = await ensureFirstRun(store, randomBytes, clock.wallMs());
     this.#stops.push(events.subscribe((event) => store.events.record(event)));
+    this.#stops.push(store.onHealth(storeEvents(events)));
 
     let settings: GeneralSettings = readSettings(store.settings.get('general')?.value ?? null);
     const roles = () =>
@@ -161,7 +165,7 @@ export class ControlPlane {
         {
           finished: (summary) =>
             store.usage.record({
-              key: null,
+              key: summary.keyId,
               project: summary.project,
               role: summary.role,
               model: summary.model,
@@ -321,13 +325,15 @@ export class ControlPlane {
     registerMetrics(this.#metrics, house);
     this.#metrics.collectProcess();
 
+    const limits = new MemoryKeyLimits(clock);
+    void restoreSpend(limits, store, clock.wallMs());
     const gateway = new Gateway(
       {
         clock,
         randomBytes,
         dispatcher: dispatch,
         keys: store.access,
-        limits: new MemoryKeyLimits(clock),
+        limits,
         catalogue: modelDirectory({ catalogue: () => catalogue, roles, gate }),
         operations: {
           call: (name, input) => callOperation(operations, name, input),
@@ -344,7 +350,7 @@ export class ControlPlane {
         },
         metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.exposition() }),
         events,
-        exchanges: { finished: () => {} },
+        exchanges: { finished: ({ key }) => key && store.access.used(key, clock.wallMs()) },
       },
       {
         version: this.#options.version,

@@ -1,4 +1,5 @@
 import type { ProjectId } from './domain/ids.ts';
+import type { MemoryKeyLimits } from './gateway/key-limits.ts';
 import { newSecret } from './operator/keys.ts';
 import type { Store } from './store/ports.ts';
 
@@ -57,4 +58,11 @@ export async function ensureFirstRun(
     apiKey = made.secret;
   }
   return { controller, secrets: { adminToken, apiKey } };
+}
+
+/** Keys with a daily cap go on from what they have spent today (UTC). A store that cannot say leaves them at zero, as a new day would. */
+export async function restoreSpend(limits: MemoryKeyLimits, store: Store, wallMs: number): Promise<void> {
+  const today = new Date(wallMs).toISOString().slice(0, 10);
+  const rows = await store.usage.query({ fromDay: today, toDay: today }).catch(() => []);
+  for (const { key, costUsd } of rows) if (key !== null && costUsd > 0) limits.restoreSpend(key, costUsd, wallMs);
 }

@@ -36,6 +36,7 @@ function options() {
 
 /** The Node entry: the same control plane without a window; its console opens in a browser. */
 async function main(): Promise<void> {
+  process.umask(0o077);
   const chosen = options();
   if (chosen.help) {
     console.log(USAGE);
@@ -56,6 +57,7 @@ async function main(): Promise<void> {
     shell: 'headless',
     dataFolder: chosen.dataDir,
     storeWorker: bundledFile(import.meta.url, './store-worker.js', './store/worker.ts'),
+    vaultKeys: { text: process.env.SWITCHYARD_KEYRING, file: process.env.SWITCHYARD_KEYRING_FILE },
     port: chosen.port,
     embeddedAgent: chosen['no-embedded-agent']
       ? null

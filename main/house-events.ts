@@ -1,5 +1,6 @@
 import type { EventSink } from './domain/events.ts';
 import type { GateEvent } from './gate/gate-api.ts';
+import type { StoreHealth } from './store/ports.ts';
 
 /** What the gate finds, as events for people. Routine re-runs that pass again say nothing. */
 export function gateEvents(events: EventSink): (event: GateEvent) => void {
@@ -57,5 +58,26 @@ export function gateEvents(events: EventSink): (event: GateEvent) => void {
       case 'founding':
         return;
     }
+  };
+}
+
+/** The database went away or came back: told once each, however often it is tried. */
+export function storeEvents(events: EventSink): (health: StoreHealth) => void {
+  let last: StoreHealth['state'] = 'ok';
+  return ({ state, reason }) => {
+    if (state === last || state === 'stopped') return;
+    last = state;
+    events.record(
+      state === 'ok'
+        ? { severity: 'info', source: 'store', code: 'store_recovered', sentence: 'The database can be written again.' }
+        : {
+            severity: 'error',
+            source: 'store',
+            code: 'store_degraded',
+            sentence:
+              reason ?? 'The database cannot be written; the last good configuration serves and changes are refused.',
+            needsPerson: true,
+          },
+    );
   };
 }

@@ -368,12 +368,13 @@ export class DispatchService implements Dispatcher, JobHost {
   #summary(
     context: RequestContext,
     clockOffsetMs: number,
-    rest: Omit<RequestSummary, 'id' | 'project' | 'role' | 'class' | 'arrivedAtMs' | 'totalMs'>,
+    rest: Omit<RequestSummary, 'id' | 'project' | 'keyId' | 'role' | 'class' | 'arrivedAtMs' | 'totalMs'>,
   ): RequestSummary {
     const { id, project, role, arrivedAtMs } = context;
     return {
       id,
       project,
+      keyId: context.keyId ?? null,
       role,
       class: context.class,
       arrivedAtMs: Math.round(arrivedAtMs - clockOffsetMs),

@@ -9,6 +9,8 @@ import type { WorkUsage } from './work.ts';
 export interface RequestSummary {
   readonly id: RequestId;
   readonly project: ProjectId;
+  /** API key that asked; null: the open loopback project, or a request of the operator's own. */
+  readonly keyId: string | null;
   readonly role: RoleId;
   readonly class: PriorityClass;
   /** The model that answered; null when none did. */

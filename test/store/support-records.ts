@@ -44,6 +44,7 @@ export function summary(id: string, change: Partial<RequestSummary> = {}): Reque
   return {
     id: id as RequestId,
     project: 'house' as ProjectId,
+    keyId: null,
     role: 'code-assistant',
     class: 'normal',
     model: 'qwen3:8b',

@@ -9,6 +9,7 @@ import { Metrics } from '../../main/telemetry/metrics.ts';
 const summary = (parts: Partial<RequestSummary> = {}): RequestSummary => ({
   id: 'r1' as RequestId,
   project: 'p' as ProjectId,
+  keyId: null,
   role: 'rlm',
   class: 'normal',
   model: 'm',
