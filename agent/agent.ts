@@ -14,7 +14,6 @@ import type { Controllers } from './session/controllers.ts';
 import type { Identity } from './session/identity.ts';
 import { AgentServer } from './session/server.ts';
 import { type Welcome, WIRE_VERSION } from './wire/control.ts';
-import type { CallServer } from './wire/stream.ts';
 
 export interface AgentParts {
   readonly clock: Clock;
@@ -30,8 +29,8 @@ export interface AgentParts {
   readonly gpus?: GpuSampler;
   /** Starts the built-in encoder's child; null: there is no built-in encoder. Absent: as a child process of Node. */
   readonly startEncoder?: StartChild | null;
-  /** Calls for engines that are not on this machine (the cloud account), looked at before those that are. */
-  readonly remoteCalls?: (engine: string) => CallServer | null;
+  /** Engines that are not reached at an address of this machine: the cloud account. */
+  readonly furtherEngines?: (onChange: () => void) => readonly ServedEngine[];
   /** A handler failed; for the log of whoever runs the agent. Carries no foreign text. */
   onFault?(sentence: string): void;
 }
@@ -67,7 +66,7 @@ export class Agent {
       marks: createProcessMarks(),
       definitions: engineDefinitions(clock),
       named: parts.engines,
-      builtIn: this.#builtIn(onChange),
+      builtIn: [...this.#builtIn(onChange), ...(parts.furtherEngines?.(onChange) ?? [])],
       ...(parts.detect ? {} : { ports: [] }),
       onChange,
     });
@@ -78,7 +77,7 @@ export class Agent {
       host,
       port,
       welcome: () => this.#welcome(),
-      serve: (call) => (parts.remoteCalls?.(call.head.engine) ?? ((local) => this.#fleet.serve(local)))(call),
+      serve: (call) => this.#fleet.serve(call),
       onDetect: () => void this.#fleet.detect(),
       onControllers: onChange,
       onFault: () => parts.onFault?.('A handler of the session failed.'),
