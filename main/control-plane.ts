@@ -1,4 +1,4 @@
-import probes from '../assets/probes.json' with { type: 'json' };
+import probeTexts from '../assets/probes.json' with { type: 'json' };
 import type { Operations } from '../preload/contract.ts';
 import { closedCloud } from './cloud/room.ts';
 import { AgentProbes } from './dispatch/agent-probes.ts';
@@ -14,6 +14,7 @@ import { DEFAULT_PROJECT, ensureFirstRun, type FirstSecrets, restoreSpend } from
 import { buildCatalogue, type Catalogue } from './fleet/catalogue.ts';
 import { EmbeddedAgent, type StartAgentProcess } from './fleet/embedded-agent.ts';
 import { pairAgent } from './fleet/pair.ts';
+import { ProbeWatch } from './fleet/probe-watch.ts';
 import { FleetRegistry } from './fleet/registry.ts';
 import { AgentSession } from './fleet/session.ts';
 import { Settling } from './fleet/settling.ts';
@@ -129,7 +130,7 @@ export class ControlPlane {
       random,
       store: store.gate,
       port: probePort,
-      probeSet: parseProbeSet(probes),
+      probeSet: parseProbeSet(probeTexts),
       digest: sha256,
     });
     const cloud = closedCloud();
@@ -142,6 +143,7 @@ export class ControlPlane {
       baseWeight: () => 1,
     });
     let routed: readonly RoutedProvider[] = [];
+    const probes = new ProbeWatch();
     const unreachableSince = new Map<ProviderId, number>();
 
     const settling = new Settling(clock, () => this.#options.embeddedAgent === null || fleet.embedded !== null);
@@ -290,6 +292,13 @@ export class ControlPlane {
     this.#stops.push(
       fleet.subscribe(() => {
         refresh();
+        for (const { id, heartbeat } of fleet.nodes()) {
+          for (const { slotPool, ok } of probes.look(id, heartbeat?.engines ?? [])) {
+            for (const provider of routed)
+              if (provider.slotPool === slotPool) router.probed(provider.id, ok, clock.nowMs());
+          }
+        }
+        dispatch.kick();
         settling.look(fleet.nodes());
       }),
     );

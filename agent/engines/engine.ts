@@ -58,6 +58,7 @@ export class HttpEngine implements ServedEngine {
   #load: Load = { running: null, queued: null };
   #foreign = 0;
   #errors = 0;
+  #probesAnswered = 0;
   #reported = '';
   #cancelLoad: (() => void) | null = null;
   #stopped = true;
@@ -114,6 +115,7 @@ export class HttpEngine implements ServedEngine {
       queued: this.#load.queued,
       foreign: this.#foreign,
       errorsTotal: this.#errors,
+      probesAnswered: this.#probesAnswered,
       models: this.#inspected ? [...(this.#adapter?.models ?? [])] : [],
     };
   }
@@ -151,6 +153,7 @@ export class HttpEngine implements ServedEngine {
     try {
       await this.#look();
       this.#unreachableSinceMs = null;
+      this.#probesAnswered += 1;
     } catch (error) {
       const code = error instanceof EngineFailure ? error.failure.code : '';
       // After a refusal anything may sit at this port; an engine that stays silent is still the same one.

@@ -60,6 +60,8 @@ export const EngineReport = z.object({
   /** Calls of other control planes through this agent, and work the engine reports beyond what this agent sent. */
   foreign: count,
   errorsTotal: count,
+  /** Looks at the engine that it answered, since the agent's start: one more means that it lives again. */
+  probesAnswered: count,
   models: z.array(ModelReport).max(512),
 });
 export type EngineReport = z.infer<typeof EngineReport>;

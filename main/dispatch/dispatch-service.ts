@@ -402,6 +402,5 @@ function emptyTrace(context: RequestContext, nowMs: number): ItemTrace {
     submittedAtMs: nowMs,
     endedAtMs: nowMs,
     attempts: [],
-    lastChoice: null,
   };
 }

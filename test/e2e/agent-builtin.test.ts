@@ -41,7 +41,13 @@ describe.skipIf(missing)('the built-in encoder (skipped where its optional packa
   it('is reported before anything is loaded, and starts no process for that', () => {
     expect(version).not.toBeNull();
     const report = EngineReport.parse(engine.report());
-    expect(report).toMatchObject({ kind: 'builtin', state: 'ready', slots: 1, processMark: null, address: '' });
+    expect(report).toMatchObject({
+      kind: 'builtin',
+      state: 'ready',
+      slots: 1,
+      processMark: expect.stringMatching(/^version:/),
+      address: '',
+    });
     expect(report.models[0]).toMatchObject({
       width: 512,
       maxInputTokens: 128,
@@ -59,7 +65,6 @@ describe.skipIf(missing)('the built-in encoder (skipped where its optional packa
     expect(dot(a, a)).toBeCloseTo(1, 5);
     expect(dot(a, b)).toBeGreaterThan(dot(a, c) + 0.2);
     expect(changes).toBe(1);
-    expect(engine.report().processMark).toMatch(new RegExp(`^${pid}@\\d+$`));
     expect(engine.report().models[0]).toMatchObject({ loaded: true, tokensPerSecond: expect.any(Number) });
   });
 
@@ -119,8 +124,9 @@ describe.skipIf(missing)('the built-in encoder (skipped where its optional packa
     expect(call.chunks).toEqual([]);
   });
 
-  it('is started again after a crash, with another mark; the call that was running fails', async () => {
+  it('is started again after a crash with the mark it had, for the weights are the same; the call that was running fails', async () => {
     const mark = engine.report().processMark;
+    const [before] = await rows(['the same text']);
     const call = embedCall(
       place,
       Array.from({ length: 16 }, () => 'word '.repeat(100)),
@@ -129,10 +135,9 @@ describe.skipIf(missing)('the built-in encoder (skipped where its optional packa
     if (pid !== undefined) process.kill(pid, 'SIGKILL');
     await call.over;
     expect(call.failure).toMatchObject({ blame: 'engine', code: 'engine_error', afterFirstByte: false });
-    expect(engine.report()).toMatchObject({ processMark: null, errorsTotal: expect.any(Number) });
-    await rows(['again']);
-    expect(engine.report().processMark).not.toBe(mark);
-    expect((await run(embedCall(place, ['old'], { processMark: mark }))).failure?.code).toBe('fingerprint_changed');
+    const [after] = await rows(['the same text']);
+    expect(after).toEqual(before);
+    expect(engine.report().processMark).toBe(mark);
   });
 
   it('keeps its memory to itself and shows its child no secrets', () => {

@@ -37,6 +37,7 @@ const engine = (name: string, models: ModelReport[], parts: Partial<EngineReport
   queued: 0,
   foreign: 0,
   errorsTotal: 0,
+  probesAnswered: 0,
   models,
   ...parts,
 });
