@@ -98,10 +98,13 @@ export class Budget {
     return { granted: true, permit };
   }
 
-  /** Reasons that have nothing to do with permits: null when the provider could start if there were one. */
-  blocked(ask: PermitAsk, nowMs: number): Refused | null {
+  /** Why nothing may go to this target now, permits, turns and spend caps aside; null: it is open. */
+  closure(target: CallTarget, nowMs: number): Refused | null {
     this.advance(nowMs);
-    return this.#stops(ask, nowMs);
+    if (this.#paused) return refuse('cloud_paused');
+    const circuit = this.#circuits.check(target, nowMs);
+    if (circuit !== null) return refuse(circuit.reason, circuit.untilMs);
+    return !target.free && this.#ceiling.paid === 0 ? refuse('credit_exhausted') : null;
   }
 
   /**
@@ -323,10 +326,8 @@ export class Budget {
   }
 
   #stops(ask: PermitAsk, nowMs: number): Refused | null {
-    if (this.#paused) return refuse('cloud_paused');
-    const circuit = this.#circuits.check(ask, nowMs);
-    if (circuit !== null) return refuse(circuit.reason, circuit.untilMs);
-    if (!ask.free && this.#ceiling.paid === 0) return refuse('credit_exhausted');
+    const closed = this.closure(ask, nowMs);
+    if (closed !== null) return closed;
     const spend = this.#spend.check(ask.role, ask.project, ask.free ? 0 : ask.estimateUsd, this.#clock.wallMs());
     return spend === null ? null : refuse(spend.reason);
   }

@@ -1,7 +1,15 @@
 import type { Budget } from '../budget/budget.ts';
+import type { CallTarget } from '../budget/circuits.ts';
 import type { Permit, PermitAsk, RefusalReason } from '../budget/permit.ts';
 import { ROLES } from '../domain/roles.ts';
-import type { CloudDemand, PermitPort, PermitRefusal, RoutedProvider, RouterItem } from '../router/types.ts';
+import type {
+  CloudClosure,
+  CloudDemand,
+  PermitPort,
+  PermitRefusal,
+  RoutedProvider,
+  RouterItem,
+} from '../router/types.ts';
 
 /** What the budget needs to know of a cloud provider beyond the router's own facts. */
 export interface CloudCall {
@@ -47,6 +55,30 @@ export function budgetPermits(
   };
 }
 
+/** What a cloud provider is closed by, for the router's `closed` and `coolingUntilMs`. */
+export function closureOf(
+  budget: Budget,
+  target: CallTarget,
+  key: KeyState,
+  nowMs: number,
+): { readonly closed: CloudClosure | null; readonly coolingUntilMs: number | null } {
+  if (key !== 'held') return { closed: key === 'stale' ? 'key_stale' : 'key_missing', coolingUntilMs: null };
+  const found = budget.closure(target, nowMs);
+  if (found === null) return { closed: null, coolingUntilMs: null };
+  const closed = CLOSURES.get(found.reason) ?? null;
+  return closed === null ? { closed, coolingUntilMs: found.untilMs } : { closed, coolingUntilMs: null };
+}
+
+/** How the key stands at the provider's agent: `held` only for the newest. */
+export type KeyState = 'held' | 'missing' | 'stale';
+
+const CLOSURES: ReadonlyMap<RefusalReason, CloudClosure> = new Map([
+  ['cloud_paused', 'cloud_paused'],
+  ['credit_exhausted', 'cloud_off'],
+  ['key_refused', 'cloud_off'],
+  ['free_tier_limit', 'free_tier_spent'],
+]);
+
 /** The permit behind the router's reference; null for anything else. */
 export function permitOf(reference: object | null): Permit | null {
   return reference !== null && isPermit(reference) ? reference : null;
@@ -54,7 +86,8 @@ export function permitOf(reference: object | null): Permit | null {
 
 const REFUSALS: Readonly<Record<RefusalReason, PermitRefusal>> = {
   cloud_paused: 'cloud_off',
-  key_refused: 'cloud_off',
+  // Another agent may hold a better key: the provider is closed, not the cloud.
+  key_refused: 'cooling',
   credit_exhausted: 'cloud_off',
   free_tier_limit: 'cloud_off',
   model_cooling: 'cooling',

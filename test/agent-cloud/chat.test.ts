@@ -157,6 +157,17 @@ describe('a stream', () => {
     expect(call.failure).toMatchObject({ code: 'stream_interrupted', blame: 'transport', afterFirstByte: true });
   });
 
+  it.each([true, false])(
+    'that ends in good order without a finish reason is no answer (stream: %s)',
+    async (stream) => {
+      bench.standIn.fail({ error: 'server', as: 'end', afterTokens: 4 });
+      const call = bench.chat({ ...say(9), stream }, { stream });
+      await call.over;
+      expect(call.trailers).toBeNull();
+      expect(call.failure).toMatchObject({ code: 'stream_interrupted', afterFirstByte: stream });
+    },
+  );
+
   it('comments are no progress: a stream that only says it is processing times out', async () => {
     bench.standIn.latencyMs = 3000;
     const call = bench.chat({ ...say(3), stream: true }, { stream: true, betweenTokensMs: 150 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BudgetService } from '../../main/cloud/budget-service.ts';
-import { budgetPermits, permitOf } from '../../main/cloud/permits.ts';
+import { budgetPermits, closureOf, permitOf } from '../../main/cloud/permits.ts';
 import type { NodeId, ProjectId } from '../../main/domain/ids.ts';
 import type { Clock } from '../../main/domain/time.ts';
 import type { RoutedProvider, RouterItem } from '../../main/router/types.ts';
@@ -191,5 +191,27 @@ describe('the router’s port', () => {
     service.ended(permit, { kind: 'refused', refusal: refusal(), costUsd: 0 });
     expect(port.tryAcquire(item('B'), provider, clock.ms)).toBe('cooling');
     expect(port.nextChangeMs(clock.ms)).toBe(2000);
+  });
+
+  it('says what closes one provider, and what closes none', () => {
+    const { service } = make();
+    const target = ask('x');
+    const closed = (key: 'held' | 'missing' | 'stale', changed = {}) =>
+      closureOf(service.budget, { ...target, ...changed }, key, 0);
+    expect(closed('held')).toEqual({ closed: null, coolingUntilMs: null });
+    expect(closed('missing').closed).toBe('key_missing');
+    expect(closed('stale').closed).toBe('key_stale');
+    const refuseWith = (changes: Parameters<typeof refusal>[0]) => {
+      const decision = service.budget.acquire(ask('y'), 0);
+      if (decision.granted) service.ended(decision.permit, { kind: 'refused', refusal: refusal(changes), costUsd: 0 });
+    };
+    refuseWith({ status: 503, retryAfterMs: 5000 });
+    expect(closed('held')).toEqual({ closed: null, coolingUntilMs: 5000 });
+    expect(closed('held', { upstream: 'elsewhere' })).toEqual({ closed: null, coolingUntilMs: null });
+    service.discovered({ creditUsd: 0, isFreeTier: false, rpm: null });
+    expect(closed('held', { upstream: 'elsewhere' }).closed).toBe('cloud_off');
+    expect(closed('held', { free: true, model: 'a/b:free' })).toEqual({ closed: null, coolingUntilMs: null });
+    service.setPaused(true);
+    expect(closed('held').closed).toBe('cloud_paused');
   });
 });

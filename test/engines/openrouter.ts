@@ -17,9 +17,10 @@ export interface Fault {
   readonly times?: number;
   /**
    * `status`: an answer of that status. `ok`: the same body with status 200. `stream`: a chunk with the error after
-   * `afterTokens` words. `cut`: the connection closes there instead.
+   * `afterTokens` words. `cut`: the connection closes there instead. `end`: the
+   * stream ends there in good order, without finish reason or end mark.
    */
-  readonly as?: 'status' | 'ok' | 'stream' | 'cut';
+  readonly as?: 'status' | 'ok' | 'stream' | 'cut' | 'end';
   readonly afterTokens?: number;
   /** Only calls of this model. */
   readonly model?: string;
@@ -262,8 +263,11 @@ export class OpenRouterStandIn {
       commentMs: this.commentMs,
       saidUpstream: this.claimUpstream === 'hidden' ? null : (this.claimUpstream ?? chosen.name),
       midStream:
-        fault !== null && as === 'stream'
-          ? { afterTokens: fault.afterTokens ?? 0, error: errorNamed(fault.error, context).body.error }
+        fault !== null && (as === 'stream' || as === 'end')
+          ? {
+              afterTokens: fault.afterTokens ?? 0,
+              error: as === 'end' ? null : errorNamed(fault.error, context).body.error,
+            }
           : null,
       drift: this.#drift.get(chosen.tag) ?? null,
       seed: this.seed,

@@ -99,16 +99,24 @@ export function serveChat(running: Running): void {
     begun = true;
     entry.costUsd = prompt * model.promptUsd + at * model.completionUsd;
     if (running.midStream !== null && at >= running.midStream.afterTokens) {
-      send(
-        `data: ${JSON.stringify({
-          ...base,
-          object: 'chat.completion.chunk',
-          error: running.midStream.error,
-          choices: [
-            { index: 0, delta: { content: '' }, finish_reason: 'error', native_finish_reason: 'error', logprobs: null },
-          ],
-        })}\n\n`,
-      );
+      const { error } = running.midStream;
+      if (error !== null)
+        send(
+          `data: ${JSON.stringify({
+            ...base,
+            object: 'chat.completion.chunk',
+            error,
+            choices: [
+              {
+                index: 0,
+                delta: { content: '' },
+                finish_reason: 'error',
+                native_finish_reason: 'error',
+                logprobs: null,
+              },
+            ],
+          })}\n\n`,
+        );
       running.finish();
       response.end();
       return;

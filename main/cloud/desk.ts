@@ -1,0 +1,255 @@
+import type { KeyPush as KeyPushOptions, Output } from '../../preload/contract.ts';
+import { MAX_PERMITS } from '../budget/ceiling.ts';
+import type { BudgetSnapshot } from '../budget/snapshot.ts';
+import type { SpendLine } from '../budget/spend.ts';
+import { WINDOW_MS } from '../budget/window.ts';
+import type { NodeId, ProjectId } from '../domain/ids.ts';
+import { isRoleId, ROLES, type RoleId } from '../domain/roles.ts';
+import type { Clock } from '../domain/time.ts';
+import type { CloudDesk } from '../operator/cloud-desk.ts';
+import type { BudgetService } from './budget-service.ts';
+import type { CloudCatalogue } from './catalogue.ts';
+import type { Holder, KeyPush } from './key-push.ts';
+
+type BudgetView = Output<'budget.get'>;
+type CloudView = Output<'cloud.status'>;
+type Reason = CloudView['reason'];
+
+export interface CloudDeskOptions {
+  readonly clock: Clock;
+  readonly budget: BudgetService;
+  readonly keys: KeyPush;
+  readonly catalogue: CloudCatalogue;
+  readonly baseUrl: () => string;
+  readonly projectName: (id: ProjectId) => string;
+  /** Whether a key pushed now could survive a restart of an agent, and what to say about it. */
+  readonly remember: () => { readonly can: boolean; readonly note: Reason | null };
+}
+
+/** Budget, key and catalogue as the console and the admin API see them. */
+export class CloudRoom implements CloudDesk {
+  readonly #options: CloudDeskOptions;
+  /** Suggestion that the operator has set aside. */
+  #dismissed: number | null = null;
+  /** Models with their upstreams, read when somebody first asks. */
+  #models: Awaited<ReturnType<CloudCatalogue['models']>> = null;
+
+  constructor(options: CloudDeskOptions) {
+    this.#options = options;
+  }
+
+  status(): CloudView {
+    const { keys, catalogue, budget, baseUrl, remember } = this.#options;
+    const { facts } = keys;
+    const holders = keys.holders();
+    const snapshot = budget.snapshot();
+    const { can, note } = remember();
+    return {
+      ...stateOf(holders, snapshot),
+      paused: snapshot.paused,
+      baseUrl: baseUrl(),
+      holders: holders.map(holderView),
+      lastPush:
+        facts.keyPushedAtWallMs === null ? null : { number: facts.keyPush, atMs: Math.round(facts.keyPushedAtWallMs) },
+      catalogueAtMs: catalogue.readAtWallMs === null ? null : Math.round(catalogue.readAtWallMs),
+      canRemember: can,
+      rememberNote: note,
+    };
+  }
+
+  async pause(): Promise<void> {
+    this.#options.budget.setPaused(true);
+  }
+
+  async resume(): Promise<void> {
+    this.#options.budget.setPaused(false);
+  }
+
+  async forget(nodeIds: readonly string[] | null): Promise<void> {
+    this.#options.keys.forget(nodeIds);
+  }
+
+  async test(): Promise<Output<'cloud.test'>> {
+    const { keys, catalogue } = this.#options;
+    const holders = keys.holders().filter(({ state }) => state === 'accepted' || state === 'refused');
+    const results = await Promise.all(
+      holders.map(async ({ node, name }) => {
+        const works = await catalogue.test(node);
+        const reason = works
+          ? { code: 'key_works', sentence: 'OpenRouter accepts the key.' }
+          : { code: 'key_does_not_work', sentence: 'OpenRouter does not accept the key, or could not be reached.' };
+        return { nodeId: node, nodeName: name, works, reason };
+      }),
+    );
+    return { results };
+  }
+
+  budget(): BudgetView {
+    return this.#budgetView(this.#options.budget.snapshot());
+  }
+
+  async setOverride(override: number | null): Promise<void> {
+    this.#options.budget.setOverride(override);
+  }
+
+  dismissSuggestion(): void {
+    this.#dismissed = this.#options.budget.snapshot().suggestion;
+  }
+
+  async pushKey(key: Buffer, options: KeyPushOptions): Promise<void> {
+    await this.#options.keys.push(key, options);
+  }
+
+  spentUsd(role: RoleId): { readonly dayUsd: number | null; readonly monthUsd: number | null } {
+    const line = this.#options.budget.snapshot().spend.find((spend) => spend.scope === 'role' && spend.id === role);
+    return { dayUsd: line?.day.spentUsd ?? 0, monthUsd: line?.month.spentUsd ?? 0 };
+  }
+
+  offered(model: string): { readonly offered: boolean | null; readonly nearest: readonly string[] } {
+    for (const role of Object.keys(ROLES)) {
+      if (!isRoleId(role)) continue;
+      const found = this.#options.catalogue.offered(role, model);
+      if (found.offered !== null) return found;
+    }
+    return { offered: null, nearest: [] };
+  }
+
+  modelsFor(role: RoleId): Output<'roles.models'>['cloud'] {
+    // Read in the background: the page that asks is drawn again when it is there.
+    void this.#options.catalogue.models().then((models) => {
+      this.#models = models;
+    });
+    const kind = ROLES[role].task;
+    return (
+      this.#models
+        ?.filter((model) => model.kind === kind)
+        .map(({ model, contextTokens, promptUsd, completionUsd }) => ({
+          model,
+          contextTokens,
+          promptUsdPerMillion: perMillion(promptUsd),
+          completionUsdPerMillion: perMillion(completionUsd),
+          upstreams: [],
+        })) ?? null
+    );
+  }
+
+  #budgetView(snapshot: BudgetSnapshot): BudgetView {
+    const { facts, suggestion } = snapshot;
+    const share = snapshot.share ?? snapshot.usable;
+    const free = snapshot.circuits.find((circuit) => circuit.reason === 'free_tier_limit');
+    return {
+      ceiling: snapshot.ceiling,
+      effective: snapshot.effective,
+      usable: snapshot.usable,
+      inFlight: snapshot.inFlight,
+      waiting: snapshot.waiting,
+      state: snapshot.state,
+      sentence: { code: `budget_${snapshot.state.replace('-', '_')}`, sentence: snapshot.sentence },
+      source: snapshot.ceilingSource,
+      override: snapshot.override,
+      overrideMax: MAX_PERMITS,
+      creditUsd: facts?.creditUsd ?? null,
+      rate:
+        facts?.rpm == null
+          ? null
+          : { perMinute: facts.rpm, trusted: snapshot.rpmTrusted, reason: rateReason(snapshot.rpmTrusted) },
+      latencyMs: snapshot.latencyMs,
+      coolingUntilMs: snapshot.cooldownUntilWallMs,
+      nextStepAtMs: snapshot.nextStepWallMs,
+      plateau: snapshot.plateau,
+      window: snapshot.window === null ? null : { ...snapshot.window, seconds: WINDOW_MS / 1000 },
+      cuts: snapshot.records.flatMap((record) =>
+        record.kind === 'cut'
+          ? [
+              {
+                atMs: record.atWallMs,
+                from: record.from,
+                to: record.to,
+                cause: { code: 'account_limited', sentence: `OpenRouter limited the account: ${record.cause}.` },
+              },
+            ]
+          : [],
+      ),
+      suggestion:
+        suggestion === null || suggestion === this.#dismissed
+          ? null
+          : {
+              override: suggestion,
+              reason: {
+                code: 'budget_full',
+                sentence: 'All permits have been in use for 10 min with work waiting, and nothing was refused.',
+              },
+            },
+      freeTierClosedUntilMs: free?.untilWallMs ?? null,
+      shares: snapshot.projects.map(({ project, held, waiting }) => ({
+        project,
+        name: this.#options.projectName(project),
+        held,
+        waiting,
+        share,
+      })),
+      spendByRole: snapshot.spend.flatMap((line) =>
+        line.scope === 'role' && isRoleId(line.id) ? [{ ...spendView(line), id: line.id, name: line.id }] : [],
+      ),
+      spendByProject: snapshot.spend.flatMap((line) =>
+        line.scope === 'project' ? [{ ...spendView(line), name: this.#options.projectName(line.id as ProjectId) }] : [],
+      ),
+      discoveredAtMs: snapshot.discoveredAtWallMs,
+    };
+  }
+}
+
+function stateOf(holders: readonly Holder[], snapshot: BudgetSnapshot): Pick<CloudView, 'state' | 'reason'> {
+  const ready = holders.filter(({ state }) => state !== 'unreachable');
+  const accepted = holders.filter(({ state }) => state === 'accepted').length;
+  if (snapshot.paused)
+    return { state: 'paused', reason: { code: 'cloud_paused', sentence: 'The cloud is paused by the operator.' } };
+  if (ready.length === 0)
+    return { state: 'no-agent', reason: { code: 'no_agent', sentence: 'No agent is there that could use the cloud.' } };
+  if (accepted === 0)
+    return {
+      state: 'key-missing',
+      reason: { code: 'key_missing', sentence: 'No agent holds the OpenRouter key. Enter it on the Keys page.' },
+    };
+  if (snapshot.state === 'off') return { state: 'off', reason: { code: 'cloud_off', sentence: snapshot.sentence } };
+  const sentence = `The key is accepted by ${accepted === 1 ? '1 agent' : `${accepted} agents`}.`;
+  return { state: 'on', reason: { code: 'cloud_on', sentence, params: { agents: accepted } } };
+}
+
+function holderView(holder: Holder): CloudView['holders'][number] {
+  const { node, name, state, atWallMs, push, remembered } = holder;
+  const sentence = HOLDER_REASONS[state];
+  return {
+    nodeId: node satisfies NodeId,
+    nodeName: name,
+    state,
+    reason: sentence === null ? null : { code: `key_${state.replace('key-', '')}`, sentence },
+    atMs: atWallMs === null ? null : Math.round(atWallMs),
+    push,
+    remembered,
+  };
+}
+
+const HOLDER_REASONS: Readonly<Record<Holder['state'], string | null>> = {
+  accepted: null,
+  pending: 'The key was sent; the agent has not confirmed it yet.',
+  refused: 'OpenRouter or the agent does not accept this key. Enter another one.',
+  'key-missing': 'This agent holds no key, for example after a restart. Enter the key again.',
+  'key-stale': 'This agent holds an older key and stays idle. Enter the newest key for it too.',
+  unreachable: 'The machine is away.',
+};
+
+function rateReason(trusted: boolean): Reason {
+  return trusted
+    ? { code: 'rate_trusted', sentence: 'The reported rate is kept to, counting starts in any 61 s.' }
+    : { code: 'rate_not_trusted', sentence: 'The reported rate is a left-over of a retired field and limits nothing.' };
+}
+
+function spendView(line: SpendLine) {
+  const { id, day, month, caps } = line;
+  return { id, dayUsd: day.spentUsd, dayCapUsd: caps.dayUsd, monthUsd: month.spentUsd, monthCapUsd: caps.monthUsd };
+}
+
+function perMillion(usdPerToken: number | null): number | null {
+  return usdPerToken === null ? null : usdPerToken * 1e6;
+}

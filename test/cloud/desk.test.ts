@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { BudgetService } from '../../main/cloud/budget-service.ts';
+import { CloudCatalogue } from '../../main/cloud/catalogue.ts';
+import { CloudRoom } from '../../main/cloud/desk.ts';
+import { KeyPush } from '../../main/cloud/key-push.ts';
+import type { AgentPort } from '../../main/cloud/ports.ts';
+import type { NodeId } from '../../main/domain/ids.ts';
+import { defaultRoleSettings, ROLE_IDS, type RoleId, type RoleSettings } from '../../main/domain/roles.ts';
+import { BudgetView, CloudView } from '../../preload/contract/cloud.ts';
+import { ask, refusal } from '../budget/driver.ts';
+
+function make() {
+  const clock = { nowMs: () => 0, wallMs: () => 1_790_000_000_000.5, after: () => () => undefined };
+  const nodes: NodeId[] = ['a' as NodeId];
+  const agents: AgentPort = {
+    ready: () => nodes.map((node) => ({ node, name: 'alpha' })),
+    name: () => 'alpha',
+    send: () => true,
+    sendBinary: (_, __, sent) => {
+      sent();
+      return true;
+    },
+  };
+  const budget = new BudgetService({
+    clock,
+    random: () => 0.5,
+    store: { load: () => null, save: () => undefined },
+    onChange: () => undefined,
+  });
+  const keys = new KeyPush({
+    clock,
+    agents,
+    store: { load: () => null, save: () => undefined },
+    events: { record: () => undefined },
+    roles: () =>
+      Object.fromEntries(ROLE_IDS.map((role) => [role, defaultRoleSettings(role)])) as Record<RoleId, RoleSettings>,
+    baseUrl: () => null,
+    onChange: () => undefined,
+    onKeyApplied: () => undefined,
+  });
+  const catalogue = new CloudCatalogue({
+    clock,
+    agents,
+    status: (node) => keys.status(node),
+    holds: (node) => keys.holds(node),
+  });
+  const room = new CloudRoom({
+    clock,
+    budget,
+    keys,
+    catalogue,
+    baseUrl: () => 'https://openrouter.ai/api/v1',
+    projectName: (id) => `project ${id}`,
+    remember: () => ({ can: false, note: null }),
+  });
+  return { room, budget, keys, nodes };
+}
+
+describe('the desk of the cloud', () => {
+  it('shows the way from no agent over no key to an accepted key', async () => {
+    const { room, keys, nodes } = make();
+    const state = () => CloudView.parse(room.status()).state;
+    const node = nodes.pop();
+    expect(state()).toBe('no-agent');
+    nodes.push(node as NodeId);
+    expect(state()).toBe('key-missing');
+    await room.pushKey(Buffer.from('sk-or-v1-0123456789'), {});
+    expect(CloudView.parse(room.status()).holders).toMatchObject([{ nodeName: 'alpha', state: 'pending' }]);
+    keys.onAck('a' as NodeId, { t: 'cloud-ack', push: 1, result: 'applied', reason: null });
+    keys.onStatus('a' as NodeId, {
+      t: 'cloud-status',
+      push: 1,
+      keyPush: 1,
+      key: 'held',
+      keyRefused: false,
+      remembered: false,
+      canRemember: false,
+      baseUrl: 'https://openrouter.ai/api/v1',
+      account: null,
+      offers: [],
+      notOffered: [],
+      catalogueAtWallMs: null,
+    });
+    expect(CloudView.parse(room.status())).toMatchObject({
+      state: 'on',
+      reason: { sentence: 'The key is accepted by 1 agent.' },
+      lastPush: { number: 1 },
+    });
+    expect(JSON.stringify(room.status())).not.toContain('0123456789');
+    await room.pause();
+    expect(state()).toBe('paused');
+  });
+
+  it('shows the budget with cuts, shares and spending', async () => {
+    const { room, budget } = make();
+    await room.setOverride(8);
+    await expect(room.setOverride(9999)).rejects.toMatchObject({ code: 'invalid_request' });
+    budget.setCaps('role', 'embedding', { dayUsd: 5, monthUsd: null });
+    const first = budget.budget.acquire(ask('x', { estimateUsd: 0.5 }), 0);
+    budget.budget.acquire(ask('y'), 0);
+    if (!first.granted) throw new Error(first.reason);
+    budget.ended(first.permit, { kind: 'refused', refusal: refusal(), costUsd: 0.25 });
+    const view = BudgetView.parse(room.budget());
+    expect(view).toMatchObject({
+      ceiling: 8,
+      effective: 4,
+      state: 'cooling',
+      source: 'override',
+      overrideMax: 256,
+      cuts: [{ from: 8, to: 4 }],
+      shares: [{ name: 'project A', held: 1 }],
+      spendByRole: [{ id: 'embedding', dayUsd: 0.25, dayCapUsd: 5 }],
+    });
+    expect(room.spentUsd('embedding')).toEqual({ dayUsd: 0.25, monthUsd: 0.25 });
+    expect(room.spentUsd('rlm')).toEqual({ dayUsd: 0, monthUsd: 0 });
+  });
+});
