@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
 import type { Clock } from '../../main/domain/time.ts';
 import type { ServedEngine } from '../engines/engine.ts';
 import { EngineCall } from '../engines/engine-call.ts';
@@ -10,7 +9,7 @@ import { assemble } from '../engines/vectors.ts';
 import type { Trailers } from '../wire/calls.ts';
 import type { EngineReport } from '../wire/control.ts';
 import type { IncomingCall } from '../wire/stream.ts';
-import type { StartChild } from './child.ts';
+import type { EncoderChild, StartChild } from './child.ts';
 import { MAX_TOKENS, MODEL, WIDTH, type WorkAnswer, type WorkRequest } from './messages.ts';
 
 export const BUILTIN_ENGINE = 'builtin';
@@ -44,7 +43,7 @@ export class BuiltinEngine implements ServedEngine {
   readonly #speed = new SpeedSignals();
   readonly #waiting = new Map<number, Waiting>();
   readonly #calls = new Set<EngineCall>();
-  #child: ChildProcess | null = null;
+  #child: EncoderChild | null = null;
   #cancelUnload: () => void = () => undefined;
   #lastId = 0;
   #errors = 0;
@@ -202,7 +201,7 @@ export class BuiltinEngine implements ServedEngine {
   }
 
   /** The child, started if there is none. */
-  #running(): ChildProcess {
+  #running(): EncoderChild {
     this.#cancelUnload();
     this.#cancelUnload = this.#options.clock.after(UNLOAD_AFTER_MS, () => this.#unload());
     if (this.#child !== null) return this.#child;
@@ -224,7 +223,7 @@ export class BuiltinEngine implements ServedEngine {
     this.#options.onChange();
   }
 
-  #gone(child: ChildProcess): void {
+  #gone(child: EncoderChild): void {
     if (this.#child !== child) return;
     this.#child = null;
     for (const waiting of this.#waiting.values()) {
@@ -243,7 +242,7 @@ export class BuiltinEngine implements ServedEngine {
   }
 
   #ask(
-    child: ChildProcess,
+    child: EncoderChild,
     op: 'embed' | 'count',
     texts: readonly string[],
     signal: AbortSignal,

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { parentPort } from 'node:worker_threads';
 import { MAX_TOKENS, WIDTH, type WorkAnswer, type WorkRequest } from './messages.ts';
 import { UnigramTokenizer, type Vocabulary } from './tokenizer.ts';
 
@@ -114,7 +115,12 @@ function count(encoder: Encoder, { id, texts }: WorkRequest): WorkAnswer {
   return { id, kind: 'counts', tokens: texts.map((text) => encoder.tokenizer.encode(text).length) };
 }
 
-const worker = new Worker((answer) => process.send?.(answer));
-process.on('message', (request: WorkRequest) => worker.receive(request));
-// The agent is gone: so is the reason to live.
-process.on('disconnect', () => process.exit(0));
+const thread = parentPort;
+const worker = new Worker((answer) => (thread === null ? process.send?.(answer) : thread.postMessage(answer)));
+if (thread === null) {
+  process.on('message', (request: WorkRequest) => worker.receive(request));
+  // The agent is gone: so is the reason to live.
+  process.on('disconnect', () => process.exit(0));
+} else {
+  thread.on('message', (request: WorkRequest) => worker.receive(request));
+}
