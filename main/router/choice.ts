@@ -10,8 +10,8 @@ export const TIER_CLOUD = 2;
 export interface Choice {
   /** Row of the candidate table; -1: nobody (every one declines). */
   readonly picked: number;
-  /** Rows that took part in the round robin; empty when affinity decided, so that no `current` moves. */
-  readonly rows: readonly number[];
+  /** Rows that took part in the round robin, null: all; empty when affinity decided, so that no `current` moves. */
+  readonly rows: readonly number[] | null;
   /** Inputs to hand out; 0 for chat and rerank. */
   readonly size: number;
 }
@@ -29,12 +29,18 @@ export function choose(table: CandidateTable, affinity: ProviderId | null, chunk
     const preferred = table.provider.indexOf(affinity);
     if (preferred >= 0) return { picked: preferred, rows: NO_ROWS, size: 0 };
   }
-  const count = table.provider.length;
-  let best = Number.POSITIVE_INFINITY;
-  for (let row = 0; row < count; row += 1) best = Math.min(best, table.tier[row] ?? best);
+  const { tier } = table;
+  const best = bestOf(tier);
+  if (tier.every((other) => other === best)) return { picked: roundRobin(table, null), rows: null, size: 0 };
   const rows: number[] = [];
-  for (let row = 0; row < count; row += 1) if (table.tier[row] === best) rows.push(row);
+  for (let row = 0; row < tier.length; row += 1) if (tier[row] === best) rows.push(row);
   return { picked: roundRobin(table, rows), rows, size: 0 };
+}
+
+function bestOf(tier: readonly number[]): number {
+  let best = TIER_CLOUD;
+  for (const one of tier) if (one < best) best = one;
+  return best;
 }
 
 function chooseForChunk(table: CandidateTable, chunk: ChunkTable): Choice {
@@ -66,9 +72,9 @@ function chunkFor(chunk: ChunkTable, row: number): number {
   return Math.min(size, chunk.piece);
 }
 
-function roundRobin(table: CandidateTable, rows: readonly number[]): number {
+function roundRobin(table: CandidateTable, rows: readonly number[] | null): number {
+  if (rows === null) return pickSmooth(table.weight, table.current);
   if (rows.length === 1) return rows[0] ?? -1;
-  if (rows.length === table.provider.length) return pickSmooth(table.weight, table.current);
   const weights = rows.map((row) => table.weight[row] ?? 0);
   const current = rows.map((row) => table.current[row] ?? 0);
   return rows[pickSmooth(weights, current)] ?? -1;

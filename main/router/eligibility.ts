@@ -46,7 +46,7 @@ const NODE_REASONS: Readonly<Record<NodeState, ReasonCode | null>> = {
 export function refusalOf(
   provider: RoutedProvider,
   shape: Shape,
-  settings: Pick<RouterRoleSettings, 'enabled' | 'minTokensPerSecond'>,
+  settings: Omit<RouterRoleSettings, 'maxLocalWaitMs'>,
   facts: ProviderFacts,
   nowMs: number,
 ): ReasonCode | null {
@@ -58,13 +58,15 @@ export function refusalOf(
 function lasting(
   provider: RoutedProvider,
   shape: Shape,
-  settings: Pick<RouterRoleSettings, 'enabled' | 'minTokensPerSecond'>,
+  settings: Omit<RouterRoleSettings, 'maxLocalWaitMs'>,
 ): ReasonCode | null {
   if (!settings.enabled) return 'role_disabled';
   if (shape.model !== null && provider.model !== shape.model && !provider.aliases.includes(shape.model)) {
     return 'other_model';
   }
   if (!admitsKind(shape.policy, provider.kind)) return provider.kind === 'cloud' ? 'policy_local' : 'policy_cloud';
+  // A role made local keeps everything in, also what was accepted before and still waits.
+  if (settings.policy === 'local' && provider.kind === 'cloud') return 'policy_local';
   if (!provider.present) return 'model_absent';
   if (shape.space !== null) {
     if (provider.kind === 'cloud' && !provider.pinned) return 'no_upstream_pin';

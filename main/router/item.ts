@@ -92,7 +92,6 @@ export class ItemState {
   busyAnswers = 0;
   firstByteSent = false;
   done = false;
-  lastChoice: Explanation | null = null;
   /** The newest attempts that ended without success. */
   setbacks: Explanation['before'] = NO_SETBACKS;
 
@@ -160,7 +159,6 @@ export class ItemState {
         outcome: attempt.outcome,
         code: attempt.code,
       })),
-      lastChoice: this.lastChoice,
     };
   }
 }

@@ -48,7 +48,7 @@ export class ItemLifecycle implements MatchSink, ItemFate {
     const attempt = this.running.start(id, item, provider, { chunk, copyOf: null, permit }, nowMs);
     if (job === null || job.left === 0) role.queue.remove(item);
     else if (first) role.queue.noLongerFresh(item);
-    item.deadlineAtMs = nowMs + QUEUE_DEADLINE_MS[item.item.context.class];
+    this.renewDeadline(item, nowMs);
     this.dispatched(attempt, why);
   }
 
@@ -65,7 +65,6 @@ export class ItemLifecycle implements MatchSink, ItemFate {
 
   private dispatched(attempt: Attempt, why: Explanation): void {
     const { item } = attempt;
-    item.lastChoice = why;
     this.outbox.push({
       kind: 'dispatch',
       attempt: attempt.id,
@@ -116,8 +115,7 @@ export class ItemLifecycle implements MatchSink, ItemFate {
     }
     if (item.queue === null) role.queue.insert(item, lane);
     else if (item.queue.lane !== lane) role.queue.move(item, lane);
-    item.deadlineAtMs = nowMs + QUEUE_DEADLINE_MS[item.item.context.class];
-    role.returnedDueMs = Math.min(role.returnedDueMs, item.deadlineAtMs);
+    this.renewDeadline(item, nowMs);
     role.watchHope(lane, nowMs);
     if (!lane.hopeful(item.deadlineAtMs, nowMs)) this.fail(item, code, this.retryLater(item, lane, nowMs), nowMs);
   }
@@ -164,10 +162,15 @@ export class ItemLifecycle implements MatchSink, ItemFate {
     if (nowMs < role.returnedDueMs) return;
     role.returnedDueMs = Number.POSITIVE_INFINITY;
     for (const item of [...role.queue.returned]) {
-      if (item.live > 0) item.deadlineAtMs = nowMs + QUEUE_DEADLINE_MS[item.item.context.class];
-      if (item.deadlineAtMs <= nowMs) this.fail(item, 'queue_timeout', {}, nowMs);
-      else role.returnedDueMs = Math.min(role.returnedDueMs, item.deadlineAtMs);
+      if (item.live > 0 || item.deadlineAtMs > nowMs) this.renewDeadline(item, item.live > 0 ? nowMs : null);
+      else this.fail(item, 'queue_timeout', {}, nowMs);
     }
+  }
+
+  /** @param fromMs null: the deadline stays, and is only kept in view */
+  private renewDeadline(item: ItemState, fromMs: number | null): void {
+    if (fromMs !== null) item.deadlineAtMs = fromMs + QUEUE_DEADLINE_MS[item.item.context.class];
+    if (item.queue !== null) item.role.returnedDueMs = Math.min(item.role.returnedDueMs, item.deadlineAtMs);
   }
 
   private retryLater(item: ItemState, lane: Lane, nowMs: number): { retryAfterMs: number | null } {

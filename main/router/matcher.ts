@@ -1,8 +1,11 @@
 import type { ProjectId } from '../domain/ids.ts';
 import type { Affinity } from './affinity.ts';
 import { type Choice, choose } from './choice.ts';
-import type { CandidateTable, ChunkTable, CopyRecord, Explanation } from './explanation.ts';
+import { best, byRank, type Claim, claimsOf, demandOf } from './claims.ts';
+import { explain, type Match } from './explain.ts';
+import type { ChunkTable, CopyRecord, Explanation } from './explanation.ts';
 import type { ProviderState } from './fleet.ts';
+import { mayCopy, soonerElsewhere } from './hedging.ts';
 import type { ItemState } from './item.ts';
 import type { Chunk, Piece } from './job.ts';
 import type { Lane } from './lane.ts';
@@ -10,8 +13,8 @@ import type { Pass } from './queue.ts';
 import type { RoleState } from './role.ts';
 import { nextClass } from './running-time.ts';
 import { copyPays, expectedAt } from './striping.ts';
-import { candidateTable, chunkTable, freeOf, settle } from './tables.ts';
-import type { AttemptId, CloudDemand, PermitPort, PermitRef, PermitRefusal } from './types.ts';
+import { CandidateCache, type Candidates, candidatesOf, candidateTable, chunkTable, settle } from './tables.ts';
+import type { AttemptId, PermitPort, PermitRef, PermitRefusal } from './types.ts';
 
 /** What a match becomes; the core carries it out. */
 export interface MatchSink {
@@ -22,31 +25,14 @@ export interface MatchSink {
   closeCloud(item: ItemState, reason: 'spend_cap' | 'cloud_off', nowMs: number): void;
 }
 
-interface Match {
-  readonly candidates: readonly ProviderState[];
-  readonly table: CandidateTable;
-  readonly chunk: ChunkTable | null;
-  readonly affinity: Explanation['affinity'];
-  readonly choice: Choice;
-  readonly provider: ProviderState;
-}
-
-/** A provider this late with its work promises nothing. */
-const PUNCTUAL_MS = 100;
-
-interface Claim {
-  readonly item: ItemState;
-  readonly lane: Lane;
-  /** Highest first; -1: a class under its floor, which goes before all. */
-  readonly rank: number;
-}
-
 /** Brings waiting items and free providers together: local slots first, then the cloud, then copies for who is still idle. */
 export class Matcher {
   private readonly roles: readonly RoleState[];
   private readonly permits: PermitPort;
   private readonly affinity: Affinity;
   private readonly sink: MatchSink;
+  private readonly localCandidates = new Map<RoleState, CandidateCache>();
+  private readonly cloudCandidates = new Map<RoleState, CandidateCache>();
   private demanded = false;
   private turn = 0;
 
@@ -92,7 +78,7 @@ export class Matcher {
   private offerLocal(role: RoleState, item: ItemState, nowMs: number): boolean {
     const { lane } = item;
     if (lane === null) return false;
-    const match = this.match(role, lane, item, freeOf(role, lane, true), nowMs);
+    const match = this.match(lane, item, this.free(role, lane, true), nowMs);
     if (match === null) return false;
     this.dispatch(role, item, lane, match, null, nowMs);
     return true;
@@ -117,7 +103,7 @@ export class Matcher {
   /** @returns true when the picture has changed and the claims must be made up anew. */
   private claim({ item, lane }: Claim, nowMs: number): boolean {
     const { role } = item;
-    const match = this.match(role, lane, item, freeOf(role, lane, false), nowMs);
+    const match = this.match(lane, item, this.free(role, lane, false), nowMs);
     if (match === null) {
       item.shunnedCloud = role.pulse;
       return true;
@@ -185,28 +171,33 @@ export class Matcher {
     };
     const of = chunk.live[0];
     if (of === undefined || !copyPays({ nowMs, ...copy }) || soonerElsewhere(lane, provider, chunk, nowMs)) return;
-    const table = candidateTable([provider], true);
+    const table = candidateTable(candidatesOf([provider], true));
     const choice: Choice = { picked: 0, rows: [], size: chunk.count };
     const match: Match = { candidates: [provider], table, chunk: null, affinity: null, choice, provider };
     this.sink.beginCopy(item, provider, chunk, of, explain(item, lane, match, copy, nowMs));
   }
 
-  private match(
-    role: RoleState,
-    lane: Lane,
-    item: ItemState,
-    candidates: readonly ProviderState[],
-    nowMs: number,
-  ): Match | null {
-    if (candidates.length === 0) return null;
-    const table = candidateTable(candidates, role.embeds);
+  private free(role: RoleState, lane: Lane, local: boolean): Candidates {
+    const caches = local ? this.localCandidates : this.cloudCandidates;
+    let cache = caches.get(role);
+    if (cache === undefined) {
+      cache = new CandidateCache();
+      caches.set(role, cache);
+    }
+    return cache.free(role, lane, local);
+  }
+
+  private match(lane: Lane, item: ItemState, candidates: Candidates, nowMs: number): Match | null {
+    const { states } = candidates;
+    if (states.length === 0) return null;
+    const table = candidateTable(candidates);
     const piece = item.job?.front() ?? null;
-    const chunk = item.job === null || piece === null ? null : this.chunk(lane, item, piece, candidates, nowMs);
+    const chunk = item.job === null || piece === null ? null : this.chunk(lane, item, piece, states, nowMs);
     const { conversation } = item.item;
     const affinity = conversation === null ? null : this.affinity.providerOf(conversation, nowMs);
     const choice = choose(table, affinity, chunk);
-    const provider = candidates[choice.picked];
-    return provider === undefined ? null : { candidates, table, chunk, affinity, choice, provider };
+    const provider = states[choice.picked];
+    return provider === undefined ? null : { candidates: states, table, chunk, affinity, choice, provider };
   }
 
   private chunk(
@@ -254,96 +245,4 @@ export class Matcher {
 
 function isRefusal(granted: PermitRef | PermitRefusal): granted is PermitRefusal {
   return typeof granted === 'string';
-}
-
-function mayCopy(chunk: Chunk, provider: ProviderState): boolean {
-  return (
-    chunk.local &&
-    provider.local &&
-    !chunk.copied &&
-    chunk.live.length === 1 &&
-    chunk.owner !== provider.id &&
-    !chunk.failedBy.includes(provider.id) &&
-    chunk.count <= provider.routed.maxBatch
-  );
-}
-
-/**
- * Would a busy but punctual provider, its own work done first, finish a copy before the idle one? A chunk is copied once: a
- * slow machine that took it now would hold up the end.
- */
-function soonerElsewhere(lane: Lane, idle: ProviderState, chunk: Chunk, nowMs: number): boolean {
-  const idleAtMs = nowMs + (1000 * chunk.count) / (idle.rate.perSecond ?? 1);
-  return lane.eligible.some((other) => {
-    const rate = other.rate.perSecond;
-    if (rate === null || other.running === 0 || other.throughAtMs < nowMs - PUNCTUAL_MS) return false;
-    if (!mayCopy(chunk, other)) return false;
-    return Math.max(nowMs, other.throughAtMs) + (1000 * chunk.count) / rate < idleAtMs;
-  });
-}
-
-/** One claim per project of the role. A class under its floor goes first, else the highest. */
-function claimsOf(role: RoleState, pass: Pass): readonly Claim[] {
-  const perProject = new Map<ProjectId, (ItemState | null)[]>();
-  for (const [rank, queue] of role.queue.classes.entries()) {
-    for (const project of queue.projects.values()) {
-      const item = project.first(pass);
-      if (item === null) continue;
-      const byRank = perProject.get(project.project) ?? role.queue.classes.map(() => null);
-      byRank[rank] = item;
-      perProject.set(project.project, byRank);
-    }
-  }
-  const claims: Claim[] = [];
-  for (const byRank of perProject.values()) {
-    const hasWork = byRank.map((item) => item !== null);
-    const rank = nextClass(role.runningTime.totals, hasWork);
-    const item = byRank[rank];
-    if (item?.lane == null) continue;
-    claims.push({ item, lane: item.lane, rank: rank === hasWork.indexOf(true) ? rank : -1 });
-  }
-  return claims;
-}
-
-function byRank(a: Claim, b: Claim): number {
-  return a.rank - b.rank || a.item.seq - b.item.seq;
-}
-
-function best(claims: readonly Claim[]): Claim {
-  return claims.reduce((first, claim) => (byRank(claim, first) < 0 ? claim : first));
-}
-
-function demandOf(claims: ReadonlyMap<ProjectId, readonly Claim[]>): readonly CloudDemand[] {
-  return [...claims.values()].flat().map(({ item }) => ({
-    project: item.item.context.project,
-    role: item.role.id,
-    class: item.item.context.class,
-    oldestAtMs: item.submittedAtMs,
-  }));
-}
-
-function explain(item: ItemState, lane: Lane, match: Match, copy: CopyRecord | null, nowMs: number): Explanation {
-  const { context, space, neededTokens } = item.item;
-  return {
-    version: 1,
-    atMs: nowMs,
-    request: context.id,
-    role: context.role,
-    project: context.project,
-    class: context.class,
-    policy: context.policy,
-    model: context.model,
-    space: space?.id ?? null,
-    neededTokens,
-    eligible: lane.eligibleIds,
-    refused: lane.refused,
-    wait: item.wait,
-    spill: item.spill,
-    candidates: match.table,
-    affinity: match.affinity,
-    chunk: match.chunk,
-    copy,
-    picked: match.provider.id,
-    before: item.setbacks,
-  };
 }

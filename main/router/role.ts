@@ -30,6 +30,8 @@ export class RoleState {
   /** Providers with room, in no order. */
   readonly free: ProviderState[] = [];
   running = 0;
+  /** Grows whenever speeds or facts of the fleet have changed. */
+  factsVersion = 0;
   /** Grows whenever a declined chunk is worth offering again. */
   pulse = 0;
   /** The fleet has changed: lanes must be looked at again. */
@@ -146,6 +148,7 @@ export class RoleState {
 
   /** Measured rates take the place of tokens/s where the work is embedding. */
   refreshSpeeds(): void {
+    this.factsVersion += 1;
     if (this.embeds) {
       const rates = this.providers.flatMap(({ rate }) => (rate.perSecond === null ? [] : [rate.perSecond]));
       const middle = median(rates);

@@ -22,13 +22,17 @@ export function pickSmooth(weights: readonly number[], current: readonly number[
   return picked;
 }
 
-/** Settles a pick: writes the new currents into `current`, in place. */
-export function settleSmooth(weights: readonly number[], current: number[], picked: number): void {
+/** Settles a pick: calls `add` with what each peer's current changes by. */
+export function settleSmooth(
+  weights: readonly number[],
+  picked: number,
+  add: (peer: number, change: number) => void,
+): void {
   let total = 0;
-  for (let i = 0; i < weights.length; i += 1) {
-    const weight = weights[i] ?? 0;
+  for (let peer = 0; peer < weights.length; peer += 1) {
+    const weight = weights[peer] ?? 0;
     total += weight;
-    current[i] = (current[i] ?? 0) + weight;
+    add(peer, weight);
   }
-  if (picked >= 0) current[picked] = (current[picked] ?? 0) - total;
+  if (picked >= 0) add(picked, -total);
 }

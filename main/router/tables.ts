@@ -1,4 +1,3 @@
-import type { ProviderId } from '../domain/ids.ts';
 import { type Choice, TIER_CLOUD, TIER_LOADED, TIER_LOCAL } from './choice.ts';
 import type { CandidateTable, ChunkTable } from './explanation.ts';
 import type { ProviderState } from './fleet.ts';
@@ -8,42 +7,84 @@ import type { RoleState } from './role.ts';
 import { settleSmooth } from './swrr.ts';
 import { loadFactor, weightOf } from './weights.ts';
 
-/** Providers of the lane and kind that have room now, in the order of the fleet. */
-export function freeOf(role: RoleState, lane: Lane, local: boolean): readonly ProviderState[] {
-  const { free, providers } = role;
-  const found: ProviderState[] = [];
-  if (free.length * 8 < providers.length) {
-    for (const provider of free) {
-      if (lane.member[provider.index] === 1 && provider.local === local) found.push(provider);
+/** Free providers of one lane and kind, in the order of the fleet, with what does not change from choice to choice. */
+export interface Candidates {
+  readonly states: readonly ProviderState[];
+  readonly fixed: Pick<CandidateTable, 'provider' | 'tier' | 'base' | 'slots' | 'speed'>;
+}
+
+/**
+ * Who is free changes little from one choice to the next in a large fleet: the columns that hang on that alone are made once
+ * and shared by the records of all choices among the same providers.
+ */
+export class CandidateCache {
+  private known: Candidates | null = null;
+  private knownVersion = -1;
+  private readonly found: ProviderState[] = [];
+
+  /** Providers of the lane and kind that have room now. */
+  free(role: RoleState, lane: Lane, local: boolean): Candidates {
+    this.find(role, lane, local);
+    const { known, found } = this;
+    if (known !== null && this.knownVersion === role.factsVersion && sameStates(known.states, found)) return known;
+    const fresh = candidatesOf([...found], role.embeds);
+    this.known = fresh;
+    this.knownVersion = role.factsVersion;
+    return fresh;
+  }
+
+  private find(role: RoleState, lane: Lane, local: boolean): void {
+    const { free, providers } = role;
+    const { found } = this;
+    found.length = 0;
+    if (free.length * 8 < providers.length) {
+      for (const provider of free) {
+        if (lane.member[provider.index] === 1 && provider.local === local) found.push(provider);
+      }
+      found.sort((a, b) => a.index - b.index);
+      return;
     }
-    return found.sort((a, b) => a.index - b.index);
+    // Where most are free, walking the fleet in its order is cheaper than sorting the free ones.
+    for (const provider of providers) {
+      if (provider.freeAt >= 0 && lane.member[provider.index] === 1 && provider.local === local) found.push(provider);
+    }
   }
-  // Where most are free, walking the fleet in its order is cheaper than sorting the free ones.
-  for (const provider of providers) {
-    if (provider.freeAt >= 0 && lane.member[provider.index] === 1 && provider.local === local) found.push(provider);
-  }
-  return found;
+}
+
+function sameStates(a: readonly ProviderState[], b: readonly ProviderState[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let row = 0; row < a.length; row += 1) if (a[row] !== b[row]) return false;
+  return true;
+}
+
+export function candidatesOf(states: readonly ProviderState[], embeds: boolean): Candidates {
+  return {
+    states,
+    fixed: {
+      provider: states.map(({ id }) => id),
+      tier: states.map((state) => tierOf(state, embeds)),
+      base: states.map(({ routed }) => routed.baseWeight),
+      slots: states.map(({ pool }) => pool.slots),
+      speed: states.map(({ speed }) => speed),
+    },
+  };
 }
 
 /** What the choice reads of each candidate, one row each. Weights are of this very moment. */
-export function candidateTable(candidates: readonly ProviderState[], embeds: boolean): CandidateTable {
-  const count = candidates.length;
-  const provider = new Array<ProviderId>(count);
-  const columns = Array.from({ length: 7 }, () => new Array<number>(count));
-  const [tier = [], base = [], busy = [], slots = [], speed = [], weight = [], current = []] = columns;
+export function candidateTable({ states, fixed }: Candidates): CandidateTable {
+  const count = states.length;
+  const busy = new Array<number>(count);
+  const weight = new Array<number>(count);
+  const current = new Array<number>(count);
   for (let row = 0; row < count; row += 1) {
-    const candidate = candidates[row];
-    if (candidate === undefined) continue;
-    const { routed, pool } = candidate;
-    provider[row] = candidate.id;
-    tier[row] = tierOf(candidate, embeds);
-    base[row] = routed.baseWeight;
+    const state = states[row];
+    if (state === undefined) continue;
+    const { pool } = state;
     busy[row] = pool.busy;
-    slots[row] = pool.slots;
-    speed[row] = candidate.speed;
-    weight[row] = weightOf(routed.baseWeight, loadFactor(pool.busy, pool.slots), candidate.speed);
-    current[row] = candidate.current;
+    weight[row] = weightOf(state.routed.baseWeight, loadFactor(pool.busy, pool.slots), state.speed);
+    current[row] = state.current;
   }
+  const { provider, tier, base, slots, speed } = fixed;
   return { provider, tier, base, busy, slots, speed, weight, current };
 }
 
@@ -85,12 +126,15 @@ export function chunkTable(
 
 /** Writes the currents that follow from a choice. */
 export function settle(candidates: readonly ProviderState[], table: CandidateTable, choice: Choice): void {
-  if (choice.rows.length === 0) return;
-  const weights = choice.rows.map((row) => table.weight[row] ?? 0);
-  const current = choice.rows.map((row) => table.current[row] ?? 0);
-  settleSmooth(weights, current, choice.rows.indexOf(choice.picked));
-  choice.rows.forEach((row, at) => {
-    const candidate = candidates[row];
-    if (candidate !== undefined) candidate.current = current[at] ?? 0;
-  });
+  const { rows, picked } = choice;
+  if (rows === null) {
+    settleSmooth(table.weight, picked, (row, change) => grow(candidates[row], change));
+    return;
+  }
+  const weights = rows.map((row) => table.weight[row] ?? 0);
+  settleSmooth(weights, rows.indexOf(picked), (at, change) => grow(candidates[rows[at] ?? -1], change));
+}
+
+function grow(candidate: ProviderState | undefined, change: number): void {
+  if (candidate !== undefined) candidate.current += change;
 }

@@ -136,7 +136,10 @@ export interface EndedResult {
   readonly range: InputRange | null;
 }
 
-/** Compact record of one item, plain JSON; starts when it was submitted. */
+/**
+ * Compact record of one item, plain JSON. Explanations are not in it: each dispatch decision carries its own, and keeping them
+ * here too would hold a table of the whole fleet for every running request.
+ */
 export interface ItemTrace {
   readonly request: RequestId;
   readonly role: RoleId;
@@ -145,8 +148,6 @@ export interface ItemTrace {
   readonly submittedAtMs: number;
   readonly endedAtMs: number;
   readonly attempts: readonly AttemptRecord[];
-  /** Explanation of the newest choice; null when it was never dispatched. Each dispatch decision carried its own. */
-  readonly lastChoice: Explanation | null;
 }
 
 export interface AttemptRecord {

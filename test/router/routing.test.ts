@@ -91,6 +91,17 @@ describe('eligibility', () => {
     expect(sent(send(router, 0, item('r1'), item('r2')))).toEqual(['r1@new']);
   });
 
+  it('keeps in what already waits when the operator makes the role local', () => {
+    const permits = new Permits(0);
+    const router = routerWith([provider('a'), cloud('c')], { permits });
+    const first = only(dispatches(send(router, 0, item('r1'), item('r2'))));
+    router.setRole('code-assistant', { ...chat, policy: 'local' }, 10);
+    permits.limit = 8;
+    expect(router.decide(10)).toEqual([]);
+    router.attemptEnded(first.attempt, ok, 20);
+    expect(sent(router.decide(20))).toEqual(['r2@a']);
+  });
+
   it('refuses everything of a role that is switched off, also what waits', () => {
     const router = routerWith([provider('a')]);
     send(router, 0, item('runs'), item('waits'));
@@ -435,6 +446,18 @@ describe('bounds and deadlines', () => {
     send(router, 0, item('waits', { class: cls }));
     expect(router.decide(deadlineMs - 1)).toEqual([]);
     expect(only(failures(router.decide(deadlineMs)))).toMatchObject({ request: 'waits', code: 'queue_timeout' });
+  });
+
+  it('fails a batch that was begun and that nobody takes further, one deadline after it last moved', () => {
+    const encoder = { role: 'embedding', maxBatch: 2 } as const;
+    const router = routerWith([provider('a', encoder)]);
+    const one = only(dispatches(send(router, 0, item('r', { role: 'embedding', units: 9 }))));
+    router.setProviders([provider('a', { ...encoder, spaces: new Map() })], 500);
+    router.attemptEnded(one.attempt, ok, 1000);
+    expect(router.decide(1000)).toEqual([]);
+    // Dispatched at 0; while a chunk was running at 120 s the deadline would move on, but nothing runs.
+    expect(router.decide(119_999)).toEqual([]);
+    expect(only(failures(router.decide(120_000)))).toMatchObject({ request: 'r', code: 'queue_timeout' });
   });
 
   it('says when it wants to be called next', () => {

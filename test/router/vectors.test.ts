@@ -31,9 +31,9 @@ describe('smooth weighted round robin', () => {
       const w = names.map((name) => weightByName[name] ?? 0);
       const c = names.map((name) => current.get(name) ?? 0);
       const at = pickSmooth(w, c);
-      settleSmooth(w, c, at);
-      names.forEach((name, i) => {
-        current.set(name, c[i] ?? 0);
+      settleSmooth(w, at, (i, change) => {
+        const name = names[i] ?? '';
+        current.set(name, (current.get(name) ?? 0) + change);
       });
       picked.push(names[at] ?? '');
     }
@@ -59,7 +59,9 @@ describe('weights', () => {
     const current = [0, 0];
     const picks = weights.picks.sequence.map(() => {
       const at = pickSmooth(weights.picks.weights, current);
-      settleSmooth(weights.picks.weights, current, at);
+      settleSmooth(weights.picks.weights, at, (i, change) => {
+        current[i] = (current[i] ?? 0) + change;
+      });
       return at;
     });
     expect(picks).toEqual(weights.picks.sequence);
