@@ -159,7 +159,7 @@ export class ControlPlane {
             (provider) => provider.role === role && (provider.model === model || provider.aliases.includes(model)),
           )
           .map(({ id }) => id),
-      timeouts: settings.timeouts,
+      timeouts: () => settings.timeouts,
       settled: settling.done,
       observers: [
         this.#metrics,

@@ -29,7 +29,8 @@ import { type RequestTrace, TraceBuilder } from './trace.ts';
 export interface DispatchOptions extends EmbedPreparation {
   readonly router: Router;
   readonly opener: (node: NodeId) => CallOpener | null;
-  readonly timeouts: ChatTimeouts;
+  /** As the operator has set them now. */
+  readonly timeouts: () => ChatTimeouts;
   /**
    * Resolves when the fleet known from before has answered or has had its time. Work that comes earlier waits: right after a
    * start nobody is known to be ready, and a refusal would be wrong in a second.
@@ -94,24 +95,25 @@ export class DispatchService implements Dispatcher, JobHost {
 
   chat(work: ChatWork, sink: ChatSink): RunningWork {
     const { timeouts, clock } = this.#options;
-    return this.#whenSettled(new ChatJob(work, sink, this, timeouts, () => clock.nowMs()), (error) =>
+    return this.#whenSettled(new ChatJob(work, sink, this, timeouts(), () => clock.nowMs()), (error) =>
       sink.onFailure(error),
     );
   }
 
   rerank(work: RerankWork, sink: AnswerSink<RerankAnswer>): RunningWork {
-    const job = new RerankJob(work, sink, this, () => this.#options.clock.nowMs());
+    const { timeouts, clock } = this.#options;
+    const job = new RerankJob(work, sink, this, timeouts().firstByteMs, () => clock.nowMs());
     return this.#whenSettled(job, (error) => sink.onFailure(error));
   }
 
   /** Founding, counting and cutting come before the queue: they may wait for an encoder, and the client may leave meanwhile. */
   embed(work: EmbedWork, sink: AnswerSink<EmbedAnswer>): RunningWork {
-    const { gate, clock } = this.#options;
+    const { gate, clock, timeouts } = this.#options;
     const leave = new AbortController();
     let running: RunningWork = NOTHING;
     const begin = (prepared: Awaited<ReturnType<typeof prepareEmbed>>) => {
       if (leave.signal.aborted) return;
-      const job = new EmbedJob(prepared, sink, this, gate, () => clock.nowMs());
+      const job = new EmbedJob(prepared, sink, this, gate, timeouts().firstByteMs, () => clock.nowMs());
       running = this.#submit(job, (error) => sink.onFailure(error));
     };
     const refuse = (error: unknown) => {

@@ -10,7 +10,6 @@ import type { DispatchDecision, Job, JobHost } from './job.ts';
 import { outcomeOf } from './outcomes.ts';
 import { estimateTokens } from './rerank-job.ts';
 
-const TIMEOUT_MS = 600_000;
 const encoder = new TextEncoder();
 
 /** An embedding request whose texts fit its space. */
@@ -37,6 +36,7 @@ export class EmbedJob implements Job {
   readonly #sink: AnswerSink<EmbedAnswer>;
   readonly #host: JobHost;
   readonly #guard: AnswerGuard;
+  readonly #timeoutMs: number;
   readonly #nowMs: () => number;
   readonly #running = new Map<AttemptId, AbortController>();
   readonly #vectors: Float32Array;
@@ -50,6 +50,7 @@ export class EmbedJob implements Job {
     sink: AnswerSink<EmbedAnswer>,
     host: JobHost,
     guard: AnswerGuard,
+    timeoutMs: number,
     nowMs: () => number,
   ) {
     const { context, texts, tokens, space, width } = work;
@@ -58,6 +59,7 @@ export class EmbedJob implements Job {
     this.#sink = sink;
     this.#host = host;
     this.#guard = guard;
+    this.#timeoutMs = timeoutMs;
     this.#nowMs = nowMs;
     this.#vectors = new Float32Array(texts.length * width);
     const estimates = texts.map((text, at) => tokens[at] ?? estimateTokens(text));
@@ -98,7 +100,7 @@ export class EmbedJob implements Job {
         cut: width === space.width ? null : width,
         normalise: space.normalise,
         processMark: provider.fingerprint.processMark,
-        timeoutMs: TIMEOUT_MS,
+        timeoutMs: this.#timeoutMs,
       },
       encoder.encode(JSON.stringify(slice)),
       slice.length * width * 4,

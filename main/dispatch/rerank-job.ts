@@ -7,7 +7,6 @@ import { callWhole, transportFailure } from './agent-calls.ts';
 import type { DispatchDecision, Job, JobHost } from './job.ts';
 import { outcomeOf } from './outcomes.ts';
 
-const TIMEOUT_MS = 600_000;
 const MAX_ANSWER_BYTES = 4 << 20;
 const Scores = z.object({ scores: z.array(z.number()) });
 const encoder = new TextEncoder();
@@ -20,6 +19,7 @@ export class RerankJob implements Job {
   readonly #body: Uint8Array;
   readonly #sink: AnswerSink<RerankAnswer>;
   readonly #host: JobHost;
+  readonly #timeoutMs: number;
   readonly #nowMs: () => number;
   #running: { readonly attempt: AttemptId; readonly controller: AbortController } | null = null;
   #scores: Float64Array | null = null;
@@ -27,11 +27,12 @@ export class RerankJob implements Job {
   usage: WorkUsage | null = null;
   route: Route | null = null;
 
-  constructor(work: RerankWork, sink: AnswerSink<RerankAnswer>, host: JobHost, nowMs: () => number) {
+  constructor(work: RerankWork, sink: AnswerSink<RerankAnswer>, host: JobHost, timeoutMs: number, nowMs: () => number) {
     this.context = work.context;
     this.#work = work;
     this.#sink = sink;
     this.#host = host;
+    this.#timeoutMs = timeoutMs;
     this.#nowMs = nowMs;
     this.#body = encoder.encode(JSON.stringify({ query: work.query, documents: work.documents }));
     const queryTokens = estimateTokens(work.query);
@@ -57,7 +58,7 @@ export class RerankJob implements Job {
     const count = this.#work.documents.length;
     callWhole(
       this.#host.opener(provider.node),
-      { op: 'rerank', engine: provider.engine, model: provider.model, count, timeoutMs: TIMEOUT_MS },
+      { op: 'rerank', engine: provider.engine, model: provider.model, count, timeoutMs: this.#timeoutMs },
       this.#body,
       MAX_ANSWER_BYTES,
       controller.signal,

@@ -160,7 +160,7 @@ export function house(
     countTokens: () => async (texts) => texts.map((text) => text.length),
     providersOf: (role, model) =>
       providers.filter((each) => each.role === role && each.model === model).map(({ id }) => id),
-    timeouts: { firstByteMs: 600_000, betweenTokensMs: 600_000 },
+    timeouts: () => ({ firstByteMs: 600_000, betweenTokensMs: 600_000 }),
     settled,
     observers: [{ finished: (summary) => summaries.push(summary) }],
     onTrace: (trace) => traces.push(trace),
