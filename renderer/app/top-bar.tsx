@@ -24,10 +24,14 @@ export function TopBar(props: {
       {needs > 0 && (
         <a className="chip warn" href={placeHash('overview')}>
           <span aria-hidden="true">!</span>
-          {t(needs === 1 ? 'top.needsOne' : 'top.needs', { count: f.number(needs) })}
+          <span className="short" aria-hidden="true">
+            {f.number(needs)}
+          </span>
+          <span className="words">{t(needs === 1 ? 'top.needsOne' : 'top.needs', { count: f.number(needs) })}</span>
         </a>
       )}
-      <button type="button" className="link" aria-label={t('palette.title')} onClick={props.onPalette}>
+      <button type="button" className="link" title={t('palette.title')} onClick={props.onPalette}>
+        <span className="visually-hidden">{t('palette.title')} </span>
         <kbd>{navigator.platform.startsWith('Mac') ? '⌘ K' : 'Ctrl K'}</kbd>
       </button>
     </header>

@@ -7,16 +7,19 @@ interface ChartPanelProps extends Omit<TimeSeriesProps, 'asTable' | 'label'>, Om
   readonly title: string;
   readonly sub?: string;
   readonly tools?: ReactElement;
+  /** Its newest values are broadcast: dimmed while the control plane is silent. */
+  readonly broadcast?: boolean;
 }
 
 /** A chart with its title, its state, and the choice to read it as a table. */
 export function ChartPanel(props: ChartPanelProps): ReactElement {
   const { t } = useI18n();
   const [asTable, setAsTable] = useState(false);
-  const { title, sub, tools, loading, error, onRetry, empty, ...chart } = props;
+  const { title, sub, tools, loading, error, onRetry, empty, broadcast, ...chart } = props;
   return (
     <Panel
       framed
+      live={broadcast ?? false}
       title={title}
       sub={sub}
       minHeight={props.height + 24}

@@ -1,4 +1,4 @@
-import { type ReactElement, useMemo, useRef, useState } from 'react';
+import { type ReactElement, useMemo } from 'react';
 import {
   Area,
   Bar,
@@ -17,6 +17,7 @@ import { barFill, Hatches, Legend, PointDot, PointTip } from './parts.tsx';
 import { labelSides, type Point, roundMaximum, ticks, toPoints } from './points.ts';
 import { type SeriesStyle, seriesStyle, seriesVar } from './series-style.ts';
 import { TableView } from './table-view.tsx';
+import { useStretch } from './use-stretch.ts';
 
 export interface ChartSeries {
   readonly id: string;
@@ -55,7 +56,8 @@ export interface TimeSeriesProps {
   readonly onSelect?: (fromMs: number, toMs: number) => void;
 }
 
-const MARGIN = { top: 18, right: 10, bottom: 0, left: 0 } as const;
+/** Around the plot; the stretch that a pointer draws is reckoned with it too. */
+export const MARGIN = { top: 18, right: 10, bottom: 0, left: 0 } as const;
 /** Room for the longest figure; the same on most charts, so that their axes line up. */
 const axisWidth = (labels: readonly string[]): number =>
   Math.max(40, 7.2 * Math.max(...labels.map((one) => one.length)) + 10);
@@ -81,8 +83,6 @@ export function TimeSeries(props: TimeSeriesProps): ReactElement {
 
 function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): ReactElement {
   const { t, f } = useI18n();
-  const [drag, setDrag] = useState<readonly [number, number] | null>(null);
-  const start = useRef<number | null>(null);
   const maximum = useMemo(() => highest(props.points, props.series), [props.points, props.series]);
   const top = props.domain?.[1] ?? roundMaximum(maximum, props.whole ?? false);
   const bottom = props.domain?.[0] ?? 0;
@@ -91,25 +91,11 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
   const xTicks = ticks(props.fromMs, props.toMs);
   const marks = (props.marks ?? []).filter((mark) => mark.atMs >= props.fromMs && mark.atMs <= props.toMs);
   const sides = labelSides(marks, props.fromMs, props.toMs);
+  const { drag, handlers } = useStretch(props, axis);
   const clip = (atMs: number) => Math.max(props.fromMs, Math.min(props.toMs, atMs));
 
-  const onDown = (state: { activeLabel?: string | number | undefined }) => {
-    const at = Number(state.activeLabel);
-    start.current = props.onSelect && Number.isFinite(at) ? at : null;
-  };
-  const onMove = (state: { activeLabel?: string | number | undefined }) => {
-    const at = Number(state.activeLabel);
-    if (start.current !== null && Number.isFinite(at)) setDrag([start.current, at]);
-  };
-  const onUp = () => {
-    const [a, b] = drag ?? [0, 0];
-    start.current = null;
-    setDrag(null);
-    if (Math.abs(a - b) >= 2 * props.stepMs) props.onSelect?.(Math.min(a, b), Math.max(a, b));
-  };
-
   return (
-    <div className="chart" style={{ height: props.height }}>
+    <div className="chart" style={{ height: props.height }} {...handlers}>
       <ResponsiveContainer width="100%" height={props.height} initialDimension={{ width: 420, height: props.height }}>
         <ComposedChart
           data={props.points as Point[]}
@@ -117,10 +103,6 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
           barCategoryGap={1}
           title={props.label}
           {...(props.group ? { syncId: props.group, syncMethod: 'value' as const } : {})}
-          onMouseDown={onDown}
-          onMouseMove={onMove}
-          onMouseUp={onUp}
-          onMouseLeave={onUp}
         >
           <CartesianGrid vertical={false} stroke="var(--line)" />
           <XAxis
@@ -137,7 +119,7 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
               <TimeTick
                 {...tick}
                 count={xTicks.length}
-                text={tickText(tick.payload.value, props, f.clock, t('time.now'))}
+                text={tickText(tick.payload.value, props, f.clock, t('chart.now'))}
               />
             )}
           />

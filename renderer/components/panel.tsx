@@ -45,7 +45,11 @@ export function Panel(props: PanelProps): ReactElement {
           {props.tools && <div className="tools">{props.tools}</div>}
         </header>
       )}
-      <div className={stale !== null ? 'stale-body' : undefined} data-stale={stale !== null ? '' : undefined}>
+      <div
+        className={stale !== null ? 'stale-body' : undefined}
+        style={props.framed ? { minHeight: props.minHeight } : undefined}
+        data-stale={stale !== null ? '' : undefined}
+      >
         <PanelBody {...props} />
       </div>
     </section>

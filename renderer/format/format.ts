@@ -108,7 +108,7 @@ export function createFormats(locale: string, words: FormatWords, timeZone?: str
         return v < 1e9 ? `${number(v / 1e6)} MB` : `${number(v / 1e9, 1)} GB`;
       }),
     usd: (value) => known(value, (v) => (v !== 0 && Math.abs(v) < 0.1 ? usdFine : usdCents).format(v)),
-    cosine: (value) => known(value, (v) => number(Math.trunc(v * 1e4 + 1e-6) / 1e4, 4)),
+    cosine: (value) => known(value, (v) => number(Math.floor(v * 1e4 + 1e-6) / 1e4, 4)),
     clock: (atMs) => known(atMs, (v) => clock.format(v)),
     moment: (atMs) => known(atMs, (v) => moment.format(v)),
   };

@@ -74,6 +74,7 @@ export const ERRORS_FR: Readonly<Record<string, string>> = {
   stream_interrupted: 'Le flux s’est interrompu après avoir commencé. La réponse est incomplète.',
   agent_lost: 'La machine qui faisait le travail est perdue. Renvoyez la requête.',
   client_closed: 'Le client a fermé la connexion.',
+  no_key_agent: 'Aucun agent ne tient la clé, donc rien ne peut partir vers le cloud. Saisissez-la sur la page Clés.',
   node_not_found: 'Cette machine n’existe pas.',
   node_exists: 'Cette machine fait déjà partie du parc.',
   invalid_address: 'L’adresse n’est pas de la forme HÔTE ou HÔTE:PORT.',

@@ -127,6 +127,7 @@ function PermitsChart(): ReactElement {
       fromMs={end - RANGE_MS[range]}
       toMs={end}
       live
+      broadcast
       whole
       marks={(history?.marks ?? []).filter((mark) => mark.kind === 'cut')}
       spans={[

@@ -58,7 +58,7 @@ export function NodeSide({ node, onClose }: { readonly node: NodeView; readonly 
             <dd>{gpu.utilisationPercent === null ? UNKNOWN : `${f.number(gpu.utilisationPercent)} %`}</dd>
             <dt>{t('gpu.memory')}</dt>
             <dd>
-              {f.gigabytes(gpu.memoryUsedBytes)} / {f.gigabytes(gpu.memoryTotalBytes)} GB
+              {f.gigabytes(gpu.memoryUsedBytes)} / {f.gigabytes(gpu.memoryTotalBytes)} {t('unit.gigabytes')}
             </dd>
             <dt>{t('gpu.heat')}</dt>
             <dd>

@@ -188,6 +188,7 @@ function Charts(props: ChartsProps): ReactElement {
     toMs,
     live: zoom === null,
     group: 'overview',
+    broadcast: true,
     loading: props.loading,
     error: props.error,
     onRetry: props.onRetry,

@@ -135,6 +135,15 @@ function columnsOf({ t, f }: I18n): readonly Column<RequestView>[] {
   const ms = (value: number | null) => f.number(value === null ? null : Math.round(value));
   return [
     { id: 'time', head: t('chart.time'), cell: (row) => <span className="num">{f.clock(row.atMs)}</span> },
+    {
+      id: 'outcome',
+      head: t('requests.outcome'),
+      cell: (row) => (
+        <Status tone={OUTCOME_TONE[row.outcome]}>
+          {row.errorCode ? <code>{row.errorCode}</code> : t(`outcome.${row.outcome}`)}
+        </Status>
+      ),
+    },
     { id: 'project', head: t('keys.project'), cell: (row) => row.projectName },
     { id: 'role', head: t('requests.role'), cell: (row) => row.role },
     { id: 'model', head: t('requests.model'), cell: (row) => <code>{row.model}</code> },
@@ -160,14 +169,5 @@ function columnsOf({ t, f }: I18n): readonly Column<RequestView>[] {
         row.promptTokens === null ? UNKNOWN : `${f.number(row.promptTokens)} / ${f.number(row.completionTokens)}`,
     },
     { id: 'cost', head: t('requests.cost'), align: 'right', cell: (row) => f.usd(row.costUsd) },
-    {
-      id: 'outcome',
-      head: t('requests.outcome'),
-      cell: (row) => (
-        <Status tone={OUTCOME_TONE[row.outcome]}>
-          {row.errorCode ? <code>{row.errorCode}</code> : t(`outcome.${row.outcome}`)}
-        </Status>
-      ),
-    },
   ];
 }

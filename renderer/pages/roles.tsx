@@ -1,4 +1,4 @@
-import { type ReactElement, type ReactNode, useState } from 'react';
+import { type ReactElement, type ReactNode, useEffect, useState } from 'react';
 import { POLICIES } from '../../preload/contract/names.ts';
 import type { Output, RolePatch, RoleView } from '../../preload/contract.ts';
 import { useNavigation } from '../app/place.tsx';
@@ -72,6 +72,16 @@ export function useRoleChange(role: RoleView) {
 function Role({ role, onOpen }: { readonly role: RoleView; readonly onOpen: () => void }): ReactElement {
   const { t, f, say } = useI18n();
   const { change, busy, hurdle, clear } = useRoleChange(role);
+  // Shown as chosen at once; the core's own word, which follows within half a second, takes its place.
+  const [wanted, setWanted] = useState<RoleView['policy'] | null>(null);
+  useEffect(() => {
+    if (wanted === role.policy) setWanted(null);
+  }, [wanted, role.policy]);
+  const choose = async (policy: RoleView['policy']) => {
+    if (busy) return;
+    setWanted(policy);
+    if (!(await change({ policy }))) setWanted(null);
+  };
   return (
     <article className="role" aria-label={role.id} data-role={role.id}>
       <div className="head">
@@ -82,14 +92,13 @@ function Role({ role, onOpen }: { readonly role: RoleView; readonly onOpen: () =
       <div className="row">
         <Segments
           label={t('role.policy', { role: role.id })}
-          value={role.policy}
-          disabled={busy}
+          value={wanted ?? role.policy}
           options={POLICIES.map((policy) => ({
             value: policy,
             label: t(`policy.${policy}`),
             title: t(`policyMeans.${policy}`),
           }))}
-          onChange={(policy) => void change({ policy })}
+          onChange={(policy) => void choose(policy)}
         />
         <button type="button" className="button" onClick={onOpen}>
           {t('action.edit')}

@@ -1,0 +1,307 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { CLOUD, KEYS, NODES, NOW, ROLES, SETTINGS } from '../support/console-data.ts';
+import {
+  CHROMIUM,
+  type ConsolePage,
+  type ConsoleRig,
+  openConsole,
+  Refusal,
+  startConsoleRig,
+} from '../support/console-page.ts';
+import { emptyTopics, fullScript, fullTopics } from '../support/console-script.ts';
+
+const firstNode = NODES[0];
+const firstKey = KEYS[0];
+const chat = ROLES[3];
+if (!firstNode || !firstKey || !chat) throw new Error('the test data is incomplete');
+
+describe.skipIf(!CHROMIUM)('what an operator does in the console', () => {
+  let rig: ConsoleRig;
+  let shown: ConsolePage;
+  beforeAll(async () => {
+    rig = await startConsoleRig();
+  });
+  afterEach(async () => {
+    expect(shown.complaints).toEqual([]);
+    await shown.close();
+  });
+  afterAll(async () => {
+    await rig?.close();
+  });
+  const show = async (options: Partial<Parameters<typeof openConsole>[1]> = {}) => {
+    shown = await openConsole(rig, { script: fullScript(), topics: fullTopics(), nowMs: NOW, ...options });
+    return shown.page;
+  };
+  const called = (name: string) => shown.calls.filter((call) => call.name === name).map((call) => call.input);
+
+  it('a plain change of policy is asked about, made, and shown when the core says so', async () => {
+    const page = await show({ hash: '#/roles' });
+    const role = page.locator('[data-role=code-assistant]');
+    await role.getByRole('radio', { name: 'Local', exact: true }).click({ force: true });
+    await expect.poll(() => called('roles.update')).toEqual([{ id: 'code-assistant', patch: { policy: 'local' } }]);
+    expect(called('roles.preview')).toEqual([{ id: 'code-assistant', patch: { policy: 'local' } }]);
+    await shown.push({ topic: 'roles', type: 'delta', changed: [{ ...chat, policy: 'local' }], removed: [] });
+    expect(await role.getByRole('radio', { name: 'Local', exact: true }).isChecked()).toBe(true);
+  });
+
+  it('a refused change says why and changes nothing', async () => {
+    const page = await show({
+      hash: '#/roles',
+      script: fullScript({
+        'roles.preview': () => ({
+          effect: 'refused',
+          reasons: [{ code: 'no_cloud_model', sentence: 'This role has no cloud model.' }],
+          founders: [],
+        }),
+      }),
+    });
+    const role = page.locator('[data-role=code-assistant]');
+    await role.getByRole('radio', { name: 'Cloud', exact: true }).click({ force: true });
+    await page.getByRole('alert').getByText('This role has no cloud model.').waitFor();
+    expect(called('roles.update')).toEqual([]);
+    expect(await role.getByRole('radio', { name: 'Backup', exact: true }).isChecked()).toBe(true);
+  });
+
+  it('a change that needs a new space is explained with the measured cosine, and waits for a tick and a button', async () => {
+    const page = await show({
+      hash: '#/roles',
+      script: fullScript({
+        'roles.preview': () => ({
+          effect: 'new-space',
+          reasons: [{ code: 'new_space', sentence: 'No cloud encoder is in this space.' }],
+          founders: [
+            {
+              providerId: 'cloud~1',
+              title: 'openrouter / nebius',
+              kind: 'cloud',
+              model: 'qwen/qwen3-embedding-4b',
+              upstream: 'nebius',
+              width: 2560,
+              minCosine: 0.97612,
+              ready: true,
+              reason: null,
+            },
+          ],
+        }),
+        'spaces.found': () => {
+          throw new Refusal('founder_refused');
+        },
+      }),
+    });
+    await page
+      .locator('[data-role=code-embedding]')
+      .getByRole('radio', { name: 'Cloud', exact: true })
+      .click({ force: true });
+    const sheet = page.getByRole('dialog');
+    await sheet.getByText('minimum cosine 0.9761').waitFor();
+    await sheet.getByText('Every index must be rebuilt').waitFor();
+    const found = sheet.getByRole('button', { name: 'Found the space' });
+    expect(await found.isDisabled()).toBe(true);
+    expect(called('spaces.found')).toEqual([]);
+    await sheet.getByRole('checkbox').check();
+    await found.click();
+    await sheet.getByText('founder_refused').waitFor();
+    expect(called('spaces.found')).toEqual([{ role: 'code-embedding', founder: 'cloud~1', confirm: true }]);
+    expect(called('roles.update')).toEqual([]);
+    await page.keyboard.press('Escape');
+    await sheet.waitFor({ state: 'detached' });
+  });
+
+  it('the OpenRouter key leaves as bytes, and nothing of it stays in the page', async () => {
+    const page = await show({ hash: '#/keys' });
+    const field = page.locator('input[type=password]');
+    await field.fill('  sk-or-v1-canary-0123456789  ');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await expect.poll(() => shown.pushedKeys.length).toBe(1);
+    expect(new TextDecoder().decode(new Uint8Array(shown.pushedKeys[0] ?? []))).toBe('sk-or-v1-canary-0123456789');
+    expect(await field.inputValue()).toBe('');
+    await page.getByText('accepted by workstation, mac-studio').waitFor();
+    expect(await page.content()).not.toContain('canary');
+    expect(JSON.stringify(shown.calls)).not.toContain('canary');
+    const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]));
+    expect(stored).not.toContain('canary');
+  });
+
+  it('what cannot be a key is refused before it leaves, and cleared', async () => {
+    const page = await show({ hash: '#/keys' });
+    const field = page.locator('input[type=password]');
+    await field.fill('schlüssel-0123');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByText('invalid_cloud_key').waitFor();
+    expect(await field.inputValue()).toBe('');
+    expect(shown.pushedKeys).toEqual([]);
+  });
+
+  it('a tool key is shown once, with the lines to paste', async () => {
+    const page = await show({
+      hash: '#/keys',
+      script: fullScript({ 'keys.create': () => ({ key: firstKey, secret: 'sy_once_0123456789' }) }),
+    });
+    await page.getByRole('button', { name: 'New key' }).click();
+    const sheet = page.getByRole('dialog');
+    await sheet.getByLabel('Name').fill('editor');
+    await sheet.getByLabel('Requests per minute').fill('60');
+    await sheet.getByRole('button', { name: 'Make key' }).click();
+    await sheet.getByText('sy_once_0123456789', { exact: true }).waitFor();
+    expect(await sheet.locator('pre').last().textContent()).toContain('Bearer sy_once_0123456789');
+    expect(called('keys.create')).toEqual([
+      {
+        name: 'editor',
+        project: 'default',
+        allowWiden: false,
+        anyProject: false,
+        maxClass: 'interactive',
+        requestsPerMinute: 60,
+        tokensPerMinute: null,
+        usdPerDay: null,
+      },
+    ]);
+    await sheet.getByRole('button', { name: 'I have stored it' }).click();
+    await sheet.waitFor({ state: 'detached' });
+    expect(await page.content()).not.toContain('sy_once');
+  });
+
+  it('a machine is drained and removed, the second only after a question', async () => {
+    const page = await show({
+      hash: '#/fleet/n1',
+      script: fullScript({ 'nodes.drain': () => firstNode, 'nodes.remove': () => ({ done: true }) }),
+    });
+    const side = page.getByRole('complementary', { name: 'workstation' });
+    await side.getByRole('button', { name: 'Drain' }).click();
+    await expect.poll(() => called('nodes.drain')).toEqual([{ id: 'n1' }]);
+    await side.getByRole('button', { name: 'Remove' }).click();
+    expect(called('nodes.remove')).toEqual([]);
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+    await expect.poll(() => called('nodes.remove')).toEqual([{ id: 'n1' }]);
+    await side.waitFor({ state: 'detached' });
+  });
+
+  it('a found machine is paired with its code; a wrong one is told and stays in the form', async () => {
+    let right = false;
+    const page = await show({
+      hash: '#/fleet',
+      script: fullScript({
+        'nodes.add': () => {
+          if (!right) throw new Refusal('join_refused');
+          return firstNode;
+        },
+      }),
+    });
+    await page.getByRole('button', { name: 'Add machine' }).click();
+    const sheet = page.getByRole('dialog');
+    await sheet.getByRole('button', { name: 'Pair attic-server' }).click();
+    await sheet.getByLabel('Join code').fill('7K3M-Q2XH-9PZR-4TVW');
+    await sheet.getByRole('button', { name: 'Pair', exact: true }).click();
+    await sheet.getByText('join_refused').waitFor();
+    right = true;
+    await sheet.getByRole('button', { name: 'Pair', exact: true }).click();
+    await sheet.waitFor({ state: 'detached' });
+    expect(called('nodes.add')[1]).toEqual({ address: '192.168.1.77:7412', joinCode: '7K3M-Q2XH-9PZR-4TVW' });
+  });
+
+  it('pausing the cloud says what it does and asks first', async () => {
+    const page = await show({
+      script: fullScript({ 'cloud.pause': () => ({ ...CLOUD, paused: true, state: 'paused' }) }),
+    });
+    await page.getByRole('button', { name: /Cloud on/ }).click();
+    expect(called('cloud.pause')).toEqual([]);
+    await page.getByRole('dialog').getByRole('button', { name: 'Pause cloud' }).click();
+    await expect.poll(() => called('cloud.pause')).toEqual([{}]);
+  });
+
+  it('requests are filtered by tokens, and one opens as a story', async () => {
+    const page = await show({ hash: '#/requests' });
+    const filter = page.getByRole('searchbox');
+    await filter.waitFor();
+    await page.keyboard.press('/');
+    expect(await filter.evaluate((one) => one === document.activeElement)).toBe(true);
+    await page.keyboard.type('outcome:failed');
+    await page.keyboard.press('Enter');
+    await page.getByText('outcome:failed', { exact: true }).waitFor();
+    const rows = page.locator('tbody tr');
+    await expect.poll(() => rows.count()).toBe(4);
+    await page.getByRole('button', { name: 'Remove the filter outcome:failed' }).click();
+    await rows.nth(3).click();
+    const story = page.locator('.story > li');
+    await expect.poll(() => story.count()).toBe(8);
+    expect(await story.nth(2).textContent()).toContain('W = 4.1 s');
+    await page.keyboard.press('Escape');
+    await story.first().waitFor({ state: 'detached' });
+  });
+
+  it('first run is finished and a policy changed by keyboard alone', async () => {
+    const page = await show({
+      hash: '',
+      topics: { ...emptyTopics(), roles: fullTopics().roles as never },
+      script: fullScript({
+        'settings.get': () => ({ ...SETTINGS, console: { ...SETTINGS.console, firstRunDone: false } }),
+        'test.request': () => ({
+          requestId: 'req_1',
+          ok: true,
+          error: null,
+          providerName: 'this machine',
+          model: 'use-lite-512',
+          totalMs: 41,
+          measure: { unit: 'wide', value: 512 },
+        }),
+      }),
+    });
+    await page.getByRole('heading', { name: 'Welcome' }).waitFor();
+    const tabTo = async (name: string) => {
+      for (let presses = 0; presses < 60; presses += 1) {
+        await page.keyboard.press('Tab');
+        const at = await page.evaluate(() => {
+          const one = document.activeElement;
+          return one?.getAttribute('aria-label') ?? one?.textContent ?? '';
+        });
+        if (at === name) return;
+      }
+      throw new Error(`Tab never reached "${name}"`);
+    };
+    await tabTo('Send a test request');
+    await page.keyboard.press('Enter');
+    await page.getByText('this machine answered with use-lite-512 in 41 ms').waitFor();
+    await page.getByText('512 wide').waitFor();
+    await tabTo('Go to the overview');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => called('settings.set')).toEqual([{ console: { firstRunDone: true } }]);
+    await page.keyboard.press('g');
+    await page.keyboard.press('r');
+    await page.getByRole('heading', { name: 'Roles' }).waitFor();
+    // One radio group is one stop; arrows choose inside it.
+    for (let presses = 0; presses < 80; presses += 1) {
+      await page.keyboard.press('Tab');
+      const inside = await page.evaluate(() =>
+        document.activeElement?.closest('[data-role]')?.getAttribute('data-role'),
+      );
+      const radio = await page.evaluate(() => document.activeElement?.getAttribute('type') === 'radio');
+      if (inside === 'code-assistant' && radio) break;
+    }
+    await page.keyboard.press('ArrowRight');
+    await expect.poll(() => called('roles.update')).toEqual([{ id: 'code-assistant', patch: { policy: 'aggregate' } }]);
+  });
+
+  it('rows are one stop of Tab; j, k and Enter work them; Esc gives focus back', async () => {
+    const page = await show({ hash: '#/fleet' });
+    await page.locator('[data-row=n4]').focus();
+    await page.keyboard.press('j');
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('data-row'))).toBe('n3');
+    await page.keyboard.press('Enter');
+    await page.getByRole('complementary', { name: 'mac-studio' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('complementary', { name: 'mac-studio' }).waitFor({ state: 'detached' });
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('data-row'))).toBe('n3');
+    expect(await page.locator('tbody tr[tabindex="0"]').count()).toBe(1);
+  });
+
+  it('Ctrl K goes anywhere by name', async () => {
+    const page = await show();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox').waitFor();
+    await page.keyboard.type('mac-st');
+    await page.keyboard.press('Enter');
+    await page.getByRole('complementary', { name: 'mac-studio' }).waitFor();
+    expect(new URL(page.url()).hash).toBe('#/fleet/n3');
+  });
+});

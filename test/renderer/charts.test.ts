@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import {
+  labelSides,
+  lastKnown,
+  MAX_POINTS,
+  roundMaximum,
+  sumSteps,
+  ticks,
+  toPoints,
+} from '../../renderer/charts/points.ts';
+import { seriesStyle } from '../../renderer/charts/series-style.ts';
+
+const axis = (values: (number | null)[], stepMs = 1000) => ({
+  atMs: values.map((_, i) => i * stepMs),
+  series: [{ id: 's', values }],
+});
+
+describe('points of a chart', () => {
+  it('keep an unknown value as a gap', () => {
+    expect(toPoints(axis([1, null, 3]), 1000)).toEqual([
+      { atMs: 0, s: 1 },
+      { atMs: 1000, s: null },
+      { atMs: 2000, s: 3 },
+    ]);
+  });
+
+  it('get an empty row where nothing was sampled for more than 2.5 steps', () => {
+    const points = toPoints({ atMs: [0, 1000, 9000], series: [{ id: 's', values: [1, 2, 3] }] }, 1000);
+    expect(points).toEqual([{ atMs: 0, s: 1 }, { atMs: 1000, s: 2 }, { atMs: 1001 }, { atMs: 9000, s: 3 }]);
+  });
+
+  it('are at most 400, and a peak of one sample survives', () => {
+    const values = Array.from({ length: 5000 }, () => 1);
+    values[3333] = 50;
+    const points = toPoints(axis(values), 1000);
+    expect(points.length).toBeLessThanOrEqual(MAX_POINTS);
+    expect(Math.max(...points.map((point) => point.s ?? 0))).toBe(50);
+  });
+
+  it('are summed for bars, and an empty stretch stays empty', () => {
+    const summed = sumSteps(axis([1, 2, null, 4, null, null, 7]), 3);
+    // 1 + 2, then 4 alone, then 7 alone; ends of the buckets are at 2, 5 and 6 s
+    expect(summed).toEqual({ atMs: [2000, 5000, 6000], series: [{ id: 's', values: [3, 4, 7] }] });
+    expect(sumSteps(axis([null, null]), 2).series[0]?.values).toEqual([null]);
+  });
+});
+
+describe('an axis', () => {
+  it('ends at a round number whose half is round', () => {
+    expect(roundMaximum(16.2, false)).toBe(20);
+    expect(roundMaximum(231, false)).toBe(300);
+    expect(roundMaximum(0.3, false)).toBeCloseTo(0.3, 10);
+    expect(roundMaximum(0, false)).toBe(1);
+  });
+
+  it('of counts has a whole half', () => {
+    for (const value of [0, 1, 2, 3, 5, 7, 9, 16, 99, 1001]) {
+      const top = roundMaximum(value, true);
+      expect(top).toBeGreaterThanOrEqual(value);
+      expect(Number.isInteger(top / 2), String(value)).toBe(true);
+    }
+  });
+
+  it('has ticks from edge to edge', () => {
+    expect(ticks(0, 100)).toEqual([0, 25, 50, 75, 100]);
+  });
+});
+
+describe('labels of marks', () => {
+  it('stand after their line, before it near the right edge, and not on each other', () => {
+    const [first, near, late] = [{ atMs: 100 }, { atMs: 200 }, { atMs: 900 }];
+    const sides = labelSides([first, near, late], 0, 1000, 0.3);
+    expect([sides.get(first), sides.get(near), sides.get(late)]).toEqual(['after', undefined, 'before']);
+  });
+});
+
+describe('the look of a series', () => {
+  it('belongs to the entity, whatever else is shown', () => {
+    expect(seriesStyle('queue.embedding')).toEqual(seriesStyle('queue.embedding'));
+    expect(seriesStyle('429.nebius')).toEqual(seriesStyle('429.nebius'));
+  });
+
+  it('tells the roles apart by colour, and by dash or marker without it', () => {
+    const looks = ['embedding', 'code-embedding', 'reranker', 'code-assistant', 'rlm'].map((id) =>
+      seriesStyle(`queue.${id}`),
+    );
+    expect(new Set(looks.map((look) => look.colour)).size).toBe(5);
+    expect(new Set(looks.map((look) => look.marker)).size).toBe(5);
+  });
+
+  it('is of the orange family for the cloud and never for local work', () => {
+    for (let n = 0; n < 50; n += 1) {
+      expect(['orange', 'amber']).toContain(seriesStyle(`p${n}`, 'cloud').colour);
+      expect(['orange', 'amber']).not.toContain(seriesStyle(`p${n}`, 'local').colour);
+    }
+  });
+});
+
+it('finds the newest value that is known', () => {
+  expect(lastKnown([1, 2, null])).toBe(2);
+  expect(lastKnown([0, null])).toBe(0);
+  expect(lastKnown([null])).toBeNull();
+});
