@@ -2,6 +2,7 @@ import os from 'node:os';
 import type { Clock } from '../main/domain/time.ts';
 import { findEncoder, type StartChild, startChild } from './builtin/child.ts';
 import { BuiltinEngine } from './builtin/engine.ts';
+import { Advertiser, type AdvertiserNote } from './discovery/advertiser.ts';
 import type { EngineAddress } from './engines/address.ts';
 import { engineDefinitions } from './engines/definitions.ts';
 import type { ServedEngine } from './engines/engine.ts';
@@ -13,7 +14,7 @@ import { HostLoad } from './host-load.ts';
 import type { Controllers } from './session/controllers.ts';
 import type { Identity } from './session/identity.ts';
 import { AgentServer } from './session/server.ts';
-import { type Welcome, WIRE_VERSION } from './wire/control.ts';
+import { type AgentEvent, type Welcome, WIRE_VERSION } from './wire/control.ts';
 
 export interface AgentParts {
   readonly clock: Clock;
@@ -24,6 +25,8 @@ export interface AgentParts {
   readonly port: number;
   readonly name: string | null;
   readonly engines: readonly EngineAddress[];
+  /** Let control planes on the network find this agent. Absent: no. */
+  readonly advertise?: boolean;
   /** Look for engines at well-known loopback ports. */
   readonly detect: boolean;
   readonly gpus?: GpuSampler;
@@ -49,6 +52,7 @@ export class Agent {
   readonly #gpus: GpuSampler;
   readonly #load = new HostLoad();
   readonly #startedAtMs: number;
+  #advertiser: Advertiser | null = null;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
@@ -80,6 +84,9 @@ export class Agent {
       serve: (call) => this.#fleet.serve(call),
       onDetect: () => void this.#fleet.detect(),
       onControllers: onChange,
+      onSession: (controller, change) => {
+        if (change === 'began') clock.after(0, () => this.#tellNotes(controller)); // when its socket is taken over
+      },
       onFault: () => parts.onFault?.('A handler of the session failed.'),
     });
   }
@@ -90,14 +97,38 @@ export class Agent {
     this.#gpus.start();
     this.#fleet.start();
     await this.#heartbeats.start();
+    if (this.#parts.advertise === true) this.#advertise(address);
     return address;
   }
 
   async stop(): Promise<void> {
     this.#heartbeats.stop();
+    await this.#advertiser?.stop();
     await this.server.stop();
     this.#fleet.stop();
     this.#gpus.stop();
+  }
+
+  #advertise({ host, port }: AgentAddress): void {
+    const { clock, identity, name } = this.#parts;
+    this.#advertiser = new Advertiser({
+      clock,
+      interfaces: os.networkInterfaces,
+      hint: { id: identity.node, fp: identity.fingerprint },
+      name: name ?? os.hostname(),
+      host,
+      port,
+      onNote: (note) => {
+        this.#parts.onFault?.(note.sentence);
+        this.server.event(eventOf(note));
+      },
+    });
+    this.#advertiser.start();
+  }
+
+  /** What keeps this machine from being found is told to each control plane that comes. */
+  #tellNotes(controller: string): void {
+    for (const note of this.#advertiser?.notes() ?? []) this.server.send(controller, eventOf(note));
   }
 
   #builtIn(onChange: () => void): readonly ServedEngine[] {
@@ -134,3 +165,5 @@ export class Agent {
     };
   }
 }
+
+const eventOf = ({ code, sentence }: AdvertiserNote): AgentEvent => ({ t: 'event', code, severity: 'warn', sentence });

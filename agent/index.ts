@@ -41,6 +41,7 @@ async function makeAgent(options: AgentOptions, controllers: Controllers): Promi
     name: options.name,
     engines: options.engines,
     detect: options.detect,
+    advertise: options.advertise,
     onFault: (sentence) => console.error(sentence),
   });
 }

@@ -1,13 +1,14 @@
 import probeTexts from '../assets/probes.json' with { type: 'json' };
 import type { Operations } from '../preload/contract.ts';
 import { closedCloud } from './cloud/room.ts';
+import type { Discovery } from './discovery/lan-discovery.ts';
 import { AgentProbes } from './dispatch/agent-probes.ts';
 import { DispatchService } from './dispatch/dispatch-service.ts';
 import { routedProviders } from './dispatch/fleet-view.ts';
 import { tokenCounter } from './dispatch/token-counter.ts';
 import type { RequestTrace } from './dispatch/trace.ts';
 import { SwitchyardError } from './domain/errors.ts';
-import type { ProviderId } from './domain/ids.ts';
+import type { NodeId, ProviderId } from './domain/ids.ts';
 import { ROLE_IDS, type RoleId, type RoleSettings } from './domain/roles.ts';
 import type { Clock, Random } from './domain/time.ts';
 import { DEFAULT_PROJECT, ensureFirstRun, type FirstSecrets, restoreSpend } from './first-run.ts';
@@ -32,7 +33,7 @@ import { healthItems } from './operator/activity.ts';
 import type { CloudDesk } from './operator/cloud-desk.ts';
 import { appInfo } from './operator/documents.ts';
 import { type GeneralSettings, readSettings } from './operator/general-settings.ts';
-import type { DiscoverySource, House } from './operator/house.ts';
+import type { House } from './operator/house.ts';
 import { callOperation, operatorOf } from './operator/operator.ts';
 import { TopicHub } from './operator/topic-hub.ts';
 import { RouterCore } from './router/core.ts';
@@ -61,7 +62,8 @@ export interface ControlPlaneOptions {
   /** Null: no agent for this machine. */
   readonly embeddedAgent: StartAgentProcess | null;
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
-  readonly discovery: DiscoverySource;
+  /** Agents on the network; `noDiscovery` where nobody looks for them. */
+  readonly discovery: Discovery;
 }
 
 export interface ControlPlaneStarted {
@@ -269,6 +271,7 @@ export class ControlPlane {
       setSettings: async (changed) => {
         await store.settings.put('general', changed as unknown as Json);
         settings = changed;
+        this.#options.discovery.setEnabled(changed.discovery.enabled);
       },
       refresh,
       discovery: this.#options.discovery,
@@ -304,7 +307,13 @@ export class ControlPlane {
     );
     fleet.start();
     this.#stops.push(() => fleet.stop());
-    const { embeddedAgent } = this.#options;
+    const { embeddedAgent, discovery } = this.#options;
+    discovery.start({
+      enabled: settings.discovery.enabled,
+      events,
+      onSeen: ({ id, address, fingerprint }) => fleet.foundAt(id as NodeId, address, fingerprint),
+    });
+    this.#stops.push(() => discovery.stop());
     if (embeddedAgent) {
       const embedded = new EmbeddedAgent({
         controller,

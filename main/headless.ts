@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { networkInterfaces } from 'node:os';
 import { parseArgs } from 'node:util';
 import { ControlPlane } from './control-plane.ts';
+import { LanDiscovery, noDiscovery } from './discovery/lan-discovery.ts';
 import { SwitchyardError } from './domain/errors.ts';
 import { nodeAgentProcess } from './platform/agent-process.ts';
 import { createSystemClock } from './platform/clock.ts';
@@ -67,7 +69,9 @@ async function main(): Promise<void> {
           onLog: (line) => process.stderr.write(`agent: ${line}\n`),
         }),
     consoleFiles: await readConsoleFiles(bundledFile(import.meta.url, '../renderer/', '../out/renderer/')),
-    discovery: { searching: false, problem: null, found: () => [] },
+    discovery: chosen['no-discovery']
+      ? noDiscovery
+      : new LanDiscovery({ clock, randomBytes, interfaces: networkInterfaces }),
   });
   let stopping = false;
   const stop = () => {

@@ -69,7 +69,7 @@ export interface AgentListener {
   broadcast(heartbeat: Heartbeat): void;
   event(event: AgentEvent): void;
   /** To that control plane's session; false when it has none now. */
-  send(controller: string, message: CloudFromAgent): boolean;
+  send(controller: string, message: CloudFromAgent | AgentEvent): boolean;
   /** The join code as people read it (`XXXX-XXXX-XXXX-XXXX`), or null when used or closed. */
   joinCode(): string | null;
   /** Replaces the join code; the old one is dead at once. */

@@ -108,7 +108,7 @@ export class AgentServer implements AgentListener {
     for (const session of this.#sessions.values()) if (session.live) session.sendLatest(message);
   }
 
-  send(controller: string, message: CloudFromAgent): boolean {
+  send(controller: string, message: CloudFromAgent | AgentEvent): boolean {
     for (const session of this.#sessions.values()) {
       if (!session.live || session.controller !== controller) continue;
       session.send(JSON.stringify(message));

@@ -26,6 +26,8 @@ export interface FleetNodeOptions {
   readonly makeLink: (options: LinkOptions) => AgentLink;
   /** State, pulls, heartbeat or welcome changed. */
   readonly onChange: () => void;
+  /** A session came up at another address than the one last known: that is where the node is. */
+  readonly onMoved?: (address: string) => void;
 }
 
 /** First wait before a dial is repeated, and the longest. A node that comes back is found within the longest. */
@@ -33,6 +35,9 @@ const RETRY_FIRST_MS = 250;
 const RETRY_LONGEST_MS = 5_000;
 /** After a refusal that only a person can lift (another certificate, revoked): asked again seldom, for the machine may be mended. */
 const RETRY_REFUSED_MS = 60_000;
+
+/** Addresses from discovery that wait to be dialled. */
+const MAX_HINTS = 4;
 
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'identity_changed',
@@ -55,7 +60,14 @@ export class FleetNode {
   #dialling = false;
   #stopped = true;
   #failures = 0;
+  #dials = 0;
+  /** Where discovery has seen the node, newest first; each is dialled once and then forgotten, for anybody can announce it. */
+  #hints: readonly string[] = [];
+  /** Where it was seen while its session ran, and where it was before it moved: tried when the session is lost. */
+  #elsewhere: string | null = null;
+  #former: string | null = null;
   #cancelRetry: () => void = () => {};
+  #retryAtMs = 0;
   #problem: { readonly code: ErrorCode | LostReason; readonly sentence: string } | null = null;
   #stateSinceMs: number;
   #lastState: NodeState = 'unknown';
@@ -126,8 +138,26 @@ export class FleetNode {
     this.#target = target;
     this.#stopped = false;
     this.#failures = 0;
+    this.#hints = [];
+    this.#elsewhere = null;
+    this.#former = null;
     this.#dropLink();
     this.#dial();
+  }
+
+  /**
+   * Discovery has seen this node at an address. It is dialled when no session runs; the session proves that it is the node, and
+   * until then nothing changes: what answers there may be anybody.
+   */
+  offer(address: string): void {
+    if (this.#stopped || address === this.#target?.address) return;
+    if (this.#running) {
+      this.#elsewhere = address;
+      return;
+    }
+    if (!this.#target || this.#hints.includes(address)) return;
+    this.#hints = [address, ...this.#hints].slice(0, MAX_HINTS);
+    if (!this.#dialling) this.#dial();
   }
 
   /** The target is gone and a new one will be given (the embedded agent restarts). */
@@ -180,8 +210,10 @@ export class FleetNode {
   }
 
   #dial(): void {
-    const target = this.#target;
-    if (this.#stopped || this.#dialling || !target) return;
+    const known = this.#target;
+    if (this.#stopped || this.#dialling || !known) return;
+    const target = { ...known, address: this.#nextAddress(known.address) };
+    const hinted = target.address !== known.address;
     this.#dialling = true;
     this.#beating = false;
     const { clock, controller, makeLink } = this.#options;
@@ -218,6 +250,8 @@ export class FleetNode {
     link.start().then(
       () => {
         if (!current()) return;
+        this.#cancelRetry();
+        if (hinted) this.#move(target);
         this.#dialling = false;
         this.#running = true;
         this.#everRan = true;
@@ -227,9 +261,34 @@ export class FleetNode {
         this.#changed();
       },
       (error: unknown) => {
-        if (current()) this.#failed(error);
+        if (!current()) return;
+        // The other refusals come after the certificate has been compared: it is the node, elsewhere.
+        const code = error instanceof SwitchyardError ? error.code : 'node_unreachable';
+        if (hinted && (code === 'node_unreachable' || code === 'identity_changed')) this.#hintFailed();
+        else this.#failed(error);
       },
     );
+  }
+
+  #nextAddress(known: string): string {
+    const [hint, ...rest] = this.#hints;
+    this.#hints = rest;
+    this.#dials += 1;
+    return hint ?? (this.#former !== null && this.#dials % 2 === 0 ? this.#former : known);
+  }
+
+  #move(target: NodeTarget): void {
+    this.#former = this.#target?.address ?? null;
+    this.#target = target;
+    this.#options.onMoved?.(target.address);
+  }
+
+  /** Not the node, or nobody: says nothing of the node itself. The dial that was due before stays due. */
+  #hintFailed(): void {
+    this.#dialling = false;
+    this.#link = null;
+    const nowMs = this.#options.clock.nowMs();
+    this.#retryIn(this.#hints.length > 0 ? 0 : Math.max(this.#retryAtMs - nowMs, RETRY_FIRST_MS));
   }
 
   #failed(error: unknown): void {
@@ -247,6 +306,7 @@ export class FleetNode {
       const ceiling = Math.min(RETRY_LONGEST_MS, RETRY_FIRST_MS * 2 ** Math.min(10, this.#failures));
       this.#retryIn(ceiling / 2 + (this.#options.random() * ceiling) / 2);
     }
+    if (this.#hints.length > 0) this.#retryIn(RETRY_FIRST_MS);
     this.#changed();
   }
 
@@ -254,6 +314,8 @@ export class FleetNode {
     this.#link = null;
     this.#running = false;
     if (this.#gone || this.#stopped) return;
+    if (this.#elsewhere !== null) this.#hints = [this.#elsewhere];
+    this.#elsewhere = null;
     this.#problem = { code: reason, sentence: LOST_SENTENCES[reason] };
     this.#tell(
       reason === 'revoked' ? 'error' : 'warn',
@@ -267,6 +329,7 @@ export class FleetNode {
 
   #retryIn(delayMs: number): void {
     this.#cancelRetry();
+    this.#retryAtMs = this.#options.clock.nowMs() + delayMs;
     this.#cancelRetry = this.#options.clock.after(delayMs, () => this.#dial());
   }
 

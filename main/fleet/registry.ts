@@ -20,6 +20,9 @@ export interface FleetOptions {
 /** Sessions are made anew spread over this time after a sleep, so that a waking laptop does not storm its network. */
 const RESUME_JITTER_MS = 1_000;
 
+/** `10.0.0.5:7412` or `[fe80::1%eth0]:7412`, not a name. */
+const NUMERIC = /^(\[|[\d.]+(:\d+)?$)/;
+
 /**
  * The machines of this control plane: pairs them, keeps a link to each, remembers them over a kill, and says what they
  * report. Order is the order of pairing, the embedded agent first.
@@ -158,6 +161,15 @@ export class FleetRegistry {
     if (this.#embedded !== null) this.#nodes.get(this.#embedded)?.disconnect();
   }
 
+  /**
+   * Discovery has seen an agent. A paired node whose session is down is dialled there too, and what is proved there is remembered.
+   * An agent that is not paired, or shows another fingerprint, is none of the fleet's business.
+   */
+  foundAt(id: NodeId, address: string, fingerprint: string): void {
+    const node = this.#nodes.get(id);
+    if (node && id !== this.#embedded && node.target?.fingerprint === fingerprint) node.offer(address);
+  }
+
   /** @throws SwitchyardError node_not_found, store_unavailable. */
   async setWish(id: NodeId, wish: NodeWish): Promise<FleetNode> {
     const node = this.#need(id);
@@ -208,10 +220,36 @@ export class FleetRegistry {
 
   #add(id: NodeId, name: string, wish: NodeWish): FleetNode {
     const { controller, clock, random, events, makeLink } = this.#options;
-    const node = new FleetNode({ id, name, controller, clock, random, events, makeLink, onChange: () => this.#tell() });
+    const node = new FleetNode({
+      id,
+      name,
+      controller,
+      clock,
+      random,
+      events,
+      makeLink,
+      onChange: () => this.#tell(),
+      onMoved: (address) => this.#moved(id, address),
+    });
     this.#nodes.set(id, node);
     node.setWish(wish);
     return node;
+  }
+
+  /** A name that a person gave stays: it may lead to the next address too, and to the node when it is away from this network. */
+  #moved(id: NodeId, address: string): void {
+    const { store, events } = this.#options;
+    const record = store.get(id);
+    if (!record) return;
+    events.record({
+      severity: 'info',
+      source: 'fleet',
+      code: 'node_moved',
+      sentence: `${record.name} answers at ${address} now.`,
+      node: id,
+    });
+    if (!NUMERIC.test(record.address)) return;
+    store.update(id, { address }).catch(() => {}); // it is found again after the next start
   }
 
   #tell(): void {
