@@ -288,7 +288,8 @@ export class OpenRouterEngine implements ServedEngine {
         engine: CLOUD_ENGINE,
         version: null,
         modelDigest: null,
-        upstream: answered,
+        // A pinned upstream has been checked: its tag is what the gate knows it by.
+        upstream: upstream ?? answered,
         pin,
         processMark: null,
       }),

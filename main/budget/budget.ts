@@ -165,6 +165,12 @@ export class Budget {
     if (how.readsOn !== true) this.#returnAt(permitId, nowMs + ABORT_MS);
   }
 
+  /** The session broke under this call; its agent aborts it within 5 s. */
+  callLost(permitId: string, nowMs: number): void {
+    this.advance(nowMs);
+    if (this.#permits.has(permitId)) this.#returnAt(permitId, nowMs + LOST_MS);
+  }
+
   /** The permit is in use: its call runs, or has not surely ended. */
   holds(permitId: string): boolean {
     return this.#permits.has(permitId);
@@ -204,6 +210,10 @@ export class Budget {
     this.#paused = paused;
     if (!paused) this.#circuits.resumed();
     this.#note({ kind: paused ? 'paused' : 'resumed', atMs: nowMs });
+  }
+
+  get paused(): boolean {
+    return this.#paused;
   }
 
   /** An agent has applied another key. */

@@ -32,6 +32,9 @@ export class BudgetService {
   readonly budget: Budget;
   /** Called when the permit of a cancelled call is back. */
   readonly #returned = new Map<string, () => void>();
+  /** Permits whose call has been sent: they return when it has ended, whatever the router thinks. */
+  readonly #sent = new Set<string>();
+  readonly #listeners = new Set<() => void>();
   #cancelWake: () => void = () => {};
   #wakeAtMs = Number.POSITIVE_INFINITY;
   #savedRevision = 0;
@@ -101,6 +104,28 @@ export class BudgetService {
     this.#changed();
   }
 
+  /** The call of this permit goes out now. */
+  sent(permit: Permit): void {
+    this.#sent.add(permit.id);
+    this.touched();
+  }
+
+  isSent(permitId: string): boolean {
+    return this.#sent.has(permitId) && this.budget.holds(permitId);
+  }
+
+  /** The session broke under a call: its permit returns in 5 s. */
+  callLost(permit: Permit): void {
+    this.budget.callLost(permit.id, this.#nowMs());
+    this.#changed();
+  }
+
+  /** Called whenever refused work may start. @returns its own unsubscribe. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
   /** A cloud call has ended by itself. */
   ended(permit: Permit, outcome: CallOutcome): Reaction {
     const reaction = this.budget.ended(permit.id, outcome, this.#nowMs());
@@ -112,9 +137,9 @@ export class BudgetService {
    * A cloud call was cancelled and the agent told. The permit stays until the agent says how it ended; `onReturned` is called
    * once it is back.
    */
-  cancelled(permit: Permit, onReturned: () => void): void {
+  cancelled(permit: Permit, onReturned?: () => void): void {
     this.budget.cancelled(permit.id, this.#nowMs(), { readsOn: true });
-    this.#returned.set(permit.id, onReturned);
+    if (onReturned !== undefined) this.#returned.set(permit.id, onReturned);
     this.#changed();
   }
 
@@ -139,8 +164,10 @@ export class BudgetService {
 
   #changed(): void {
     this.#settleReturned();
+    for (const permit of this.#sent) if (!this.budget.holds(permit)) this.#sent.delete(permit);
     this.touched();
     this.#options.onChange();
+    for (const listener of [...this.#listeners]) listener();
   }
 
   #settleReturned(): void {

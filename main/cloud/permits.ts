@@ -1,3 +1,4 @@
+import { CLOUD_ENGINE } from '../../agent/wire/cloud.ts';
 import type { Budget } from '../budget/budget.ts';
 import type { CallTarget } from '../budget/circuits.ts';
 import type { Permit, PermitAsk, RefusalReason } from '../budget/permit.ts';
@@ -22,10 +23,14 @@ export interface CloudCall {
   readonly estimateUsd: number | null;
 }
 
-/** The router's port onto the budget. `describe` looks up the catalogue; it must not fail for a cloud provider. */
+/**
+ * The router's port onto the budget. `describe` looks up the catalogue; it must not fail for a cloud provider. `isSent`: the call
+ * of a permit is out, so that its end, and not the router's loss of interest, returns it.
+ */
 export function budgetPermits(
   budget: Budget,
   describe: (item: RouterItem, provider: RoutedProvider) => CloudCall,
+  isSent: (permitId: string) => boolean = () => false,
 ): PermitPort {
   return {
     demand(waiting, nowMs) {
@@ -35,6 +40,8 @@ export function budgetPermits(
       );
     },
     tryAcquire(item, provider, nowMs) {
+      // Cloud kind without being OpenRouter's (an Ollama model that runs elsewhere): the account's limits are not its own.
+      if (provider.engine !== CLOUD_ENGINE) return budget.paused ? 'cloud_off' : {};
       const { context } = item;
       const ask: PermitAsk = {
         ...describe(item, provider),
@@ -49,7 +56,7 @@ export function budgetPermits(
       return decision.granted ? decision.permit : REFUSALS[decision.reason];
     },
     release(permit, nowMs) {
-      if (isPermit(permit)) budget.release(permit.id, nowMs);
+      if (isPermit(permit) && !isSent(permit.id)) budget.unused(permit.id, nowMs);
     },
     nextChangeMs: (nowMs) => budget.nextWakeMs(nowMs),
   };

@@ -143,7 +143,7 @@ describe('the router’s port', () => {
     ({
       context: { id: 'r', project: project as ProjectId, role: 'embedding', class: 'normal', arrivedAtMs: 0 },
     }) as unknown as RouterItem;
-  const provider = { node: 'n1', model: 'a/b' } as unknown as RoutedProvider;
+  const provider = { node: 'n1', engine: 'openrouter', model: 'a/b' } as unknown as RoutedProvider;
   const call = { model: 'a/b', upstream: null, free: false, estimateUsd: 0 };
 
   it('grants by fairness, says why not, and takes permits back', () => {
@@ -174,6 +174,32 @@ describe('the router’s port', () => {
     port.release(first ?? {}, 10);
     port.demand(waiting, 10);
     expect(typeof port.tryAcquire(item('A'), provider, 10)).toBe('object');
+  });
+
+  it('leaves the end of a sent call to the call', () => {
+    const { service } = make();
+    const port = budgetPermits(
+      service.budget,
+      () => call,
+      (permit) => service.isSent(permit),
+    );
+    const permit = permitOf(port.tryAcquire(item('A'), provider, 0) as object);
+    if (permit === null) throw new Error('no permit');
+    service.sent(permit);
+    port.release(permit, 0);
+    expect(service.snapshot().inFlight).toBe(1);
+    service.ended(permit, { kind: 'success', latencyMs: 5, costUsd: 0 });
+    expect(service.snapshot().inFlight).toBe(0);
+  });
+
+  it('limits OpenRouter alone, but a pause stops every cloud provider', () => {
+    const { service } = make();
+    const port = budgetPermits(service.budget, () => call);
+    const elsewhere = { node: 'n1', engine: '127.0.0.1:11434', model: 'big:cloud' } as unknown as RoutedProvider;
+    expect(typeof port.tryAcquire(item('A'), elsewhere, 0)).toBe('object');
+    expect(service.snapshot().inFlight).toBe(0);
+    service.setPaused(true);
+    expect(port.tryAcquire(item('A'), elsewhere, 0)).toBe('cloud_off');
   });
 
   it('tells a closed cloud from one that cools', () => {
