@@ -15,6 +15,8 @@ export interface FakeEngine {
   /** Called before each answer: for changes in the middle of a verification. */
   onCall: (texts: readonly string[], call: number) => void;
   refusesBlank: boolean;
+  /** Loses the last vector of every batch. */
+  losesLast: boolean;
   /** Never answers while true. */
   hangs: boolean;
   calls: number;
@@ -53,7 +55,9 @@ export class FakePort implements ProbePort {
     const width = faults.width ?? WIDTH;
     const full = encode(texts, faults);
     const { vectors, columns } = finish(full, texts.length, width, options);
-    return { failure: null, vectors, count: texts.length, width: columns, fingerprint: engine.fingerprint };
+    const count = engine.losesLast && texts.length > 1 ? texts.length - 1 : texts.length;
+    const kept = vectors.subarray(0, count * columns);
+    return { failure: null, vectors: kept, count, width: columns, fingerprint: engine.fingerprint };
   }
 
   async tokenize(provider: Provider, texts: readonly string[]): Promise<readonly number[] | null> {
@@ -117,6 +121,7 @@ export function addEncoder(port: FakePort, options: EncoderOptions): Encoder {
     failure: null,
     onCall: () => {},
     refusesBlank: false,
+    losesLast: false,
     hangs: false,
     calls: 0,
     seen: [],

@@ -415,6 +415,17 @@ describe('an engine without a process mark', () => {
     expect(bench.admits(id)).toBe(false);
   });
 
+  it('whose verdict is voided while the probes are out is not held to be probed', async () => {
+    const space = bench.space().id;
+    const { id } = bare.provider;
+    const answer = bench.gate.preflight(id, space, 'c1');
+    bench.gate.verify(id);
+    await bench.rest();
+    expect(await answer).toBe(false);
+    expect(bench.admits(id)).toBe(true);
+    expect(bench.gate.needsPreflight(id, space, 'c1')).toBe(true);
+  });
+
   it('is probed anew after its verdict was made anew', async () => {
     const space = bench.space().id;
     const { id } = bare.provider;
@@ -461,6 +472,24 @@ it('a request may ask for its ranges, written or not', async () => {
     [0, 7],
     [8, 9],
   ]);
+});
+
+it('rows in doubt are counted from the last good check of their own space', async () => {
+  const id = other.provider.id;
+  const first = bench.space().id;
+  await bench.clock.advance(HOUR);
+  const founding = bench.gate.found({ role: 'embedding', founder: founder.provider.id, width: null, confirm: true });
+  await bench.rest();
+  const second = (await founding).space.id;
+  await bench.rest();
+  // The first space is checked again after six hours, the second after seven; the rows are written between.
+  await bench.clock.advance(5.5 * HOUR);
+  bench.gate.record({ request: 'in-first' as never, space: first, provider: id, from: 0, to: 4 });
+  bench.gate.record({ request: 'in-second' as never, space: second, provider: id, from: 0, to: 4 });
+  await bench.clock.advance(HOUR);
+  await bench.rest();
+  const { ranges } = await bench.gate.affected(id);
+  expect(ranges.map(({ request }) => request)).toEqual(['in-first']);
 });
 
 it('ranges are kept 90 days', async () => {

@@ -133,6 +133,18 @@ describe('a small batch limit', () => {
   });
 });
 
+it('fewer vectors than texts are no measurement', async () => {
+  const bench = new GateBench();
+  const founder = addEncoder(bench.port, { name: 'founder' });
+  await bench.start([founder]);
+  const other = addEncoder(bench.port, { name: 'other' });
+  bench.port.engine(other.provider.id).losesLast = true;
+  bench.gate.onProviders([founder, other]);
+  await bench.rest();
+  expect(bench.kind(other)).toBe('probe-failed');
+  expect(bench.gate.verdict(other.provider.id, bench.space().id)?.sentence).toContain('another number of vectors');
+});
+
 describe('an engine that cannot be measured', () => {
   const failing = (failure: { blame: 'engine' | 'transport' | 'caller'; code: string }) => async () => {
     const bench = new GateBench();
