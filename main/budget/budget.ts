@@ -4,10 +4,12 @@ import type { Clock, Random } from '../domain/time.ts';
 import { type Ceiling, ceilingOf, isOverride } from './ceiling.ts';
 import { type CallTarget, Circuits, type OpenCircuit } from './circuits.ts';
 import { type BudgetState, describe } from './describe.ts';
+import { Diary } from './diary.ts';
+import { InFlight } from './in-flight.ts';
 import { Latency } from './latency.ts';
-import { Limit, type LimitEvent } from './limit.ts';
+import { Limit } from './limit.ts';
 import type { CallOutcome, Decision, Permit, PermitAsk, Reaction, RefusalReason, Refused } from './permit.ts';
-import type { BudgetRecord, BudgetSnapshot } from './snapshot.ts';
+import type { BudgetSnapshot } from './snapshot.ts';
 import { Spend, type SpendScope, type SpendState } from './spend.ts';
 import { Suggestion } from './suggestion.ts';
 import { type AccountFacts, NOTHING_KNOWN, trustedRpm } from './trust.ts';
@@ -18,9 +20,6 @@ import { StartWindow } from './window.ts';
 const ABORT_MS = 250;
 /** An agent that lost its session aborts its cloud calls within this time. */
 const LOST_MS = 5000;
-/** How long the outcome of a returned permit may still arrive. */
-const OUTCOME_MS = 60_000;
-const RECORDS_KEPT = 500;
 
 export interface BudgetOptions {
   /** For days (UTC), resets and records; intervals come from the `nowMs` of each call. */
@@ -45,12 +44,8 @@ export class Budget {
   readonly #waiting = new Waiting();
   readonly #spend: Spend;
   readonly #suggestion = new Suggestion();
-  readonly #permits = new Map<string, Permit>();
-  /** Permits that are back while the outcome of their call is not known, oldest first. */
-  readonly #returned = new Map<string, { readonly permit: Permit; readonly atMs: number }>();
-  /** Permits that return at a set time. */
-  readonly #returning = new Map<string, number>();
-  #records: BudgetRecord[] = [];
+  readonly #inFlight = new InFlight();
+  readonly #diary = new Diary((atMs) => this.#wallOf(atMs));
   #facts: AccountFacts = NOTHING_KNOWN;
   #discoveredAtMs: number | null = null;
   #override: number | null;
@@ -73,7 +68,7 @@ export class Budget {
       ceiling: this.#ceiling.free,
       nowMs: options.nowMs,
       random: options.random,
-      record: (event) => this.#recordLimit(event),
+      record: (event) => this.#diary.note(event.kind === 'cut' ? { ...event, cause: this.#cause } : event),
     });
   }
 
@@ -92,7 +87,7 @@ export class Budget {
     this.#waiting.grant(ask);
     this.#window.record(nowMs);
     const permit: Permit = { id: `p${this.#nextPermit++}`, ask, cuts: this.#limit.cuts, startedAtMs: nowMs };
-    this.#permits.set(permit.id, permit);
+    this.#inFlight.add(permit);
     this.#spend.reserve(permit.id, ask.role, ask.project, ask.estimateUsd, this.#clock.wallMs());
     this.#observe(nowMs);
     return { granted: true, permit };
@@ -128,8 +123,8 @@ export class Budget {
    */
   ended(permitId: string, outcome: CallOutcome, nowMs: number): Reaction {
     this.advance(nowMs);
-    const permit = this.#permits.get(permitId) ?? this.#returned.get(permitId)?.permit;
-    if (permit === undefined) return { source: null, cut: false };
+    const permit = this.#inFlight.find(permitId);
+    if (permit === null) return { source: null, cut: false };
     const reaction = this.#learn(permit, outcome, nowMs);
     this.#giveBack(permit, nowMs);
     this.#settle(permit.id, outcome.costUsd);
@@ -140,8 +135,8 @@ export class Budget {
   /** The upstream call has ended; how it did follows with `ended`, or never, and then its estimate counts as spent. */
   release(permitId: string, nowMs: number): void {
     this.advance(nowMs);
-    const permit = this.#permits.get(permitId);
-    if (permit !== undefined) this.#giveBack(permit, nowMs);
+    const permit = this.#inFlight.find(permitId);
+    if (permit !== null) this.#giveBack(permit, nowMs);
   }
 
   /** A granted permit was not used: nothing was sent. */
@@ -160,27 +155,26 @@ export class Budget {
     how: { readonly readsOn?: boolean; readonly costUsd?: number | null } = {},
   ): void {
     this.advance(nowMs);
-    if (!this.#permits.has(permitId)) return;
+    if (!this.#inFlight.isOut(permitId)) return;
     if (how.costUsd !== undefined && how.costUsd !== null) this.#spend.settle(permitId, how.costUsd);
-    if (how.readsOn !== true) this.#returnAt(permitId, nowMs + ABORT_MS);
+    if (how.readsOn !== true) this.#inFlight.returnAt(permitId, nowMs + ABORT_MS);
   }
 
   /** The session broke under this call; its agent aborts it within 5 s. */
   callLost(permitId: string, nowMs: number): void {
     this.advance(nowMs);
-    if (this.#permits.has(permitId)) this.#returnAt(permitId, nowMs + LOST_MS);
+    this.#inFlight.returnAt(permitId, nowMs + LOST_MS);
   }
 
   /** The permit is in use: its call runs, or has not surely ended. */
   holds(permitId: string): boolean {
-    return this.#permits.has(permitId);
+    return this.#inFlight.isOut(permitId);
   }
 
   /** The session with an agent is lost: it aborts its cloud calls, whose permits return 5 s later. */
   agentLost(agent: NodeId, nowMs: number): void {
     this.advance(nowMs);
-    for (const permit of this.#permits.values())
-      if (permit.ask.agent === agent) this.#returnAt(permit.id, nowMs + LOST_MS);
+    for (const { id } of this.#inFlight.ofAgent(agent)) this.#inFlight.returnAt(id, nowMs + LOST_MS);
   }
 
   /** `/key` was read. The first reading sets what is used at once; later ones move only the ceiling. */
@@ -209,7 +203,7 @@ export class Budget {
     if (this.#paused === paused) return;
     this.#paused = paused;
     if (!paused) this.#circuits.resumed();
-    this.#note({ kind: paused ? 'paused' : 'resumed', atMs: nowMs });
+    this.#diary.note({ kind: paused ? 'paused' : 'resumed', atMs: nowMs });
   }
 
   get paused(): boolean {
@@ -242,15 +236,8 @@ export class Budget {
   /** Lets the clock do its part: steps, returns, reopened circuits. Every method calls it. */
   advance(nowMs: number): void {
     if (nowMs < this.#nowMs) return;
-    for (const [id, atMs] of this.#returning) {
-      if (atMs > nowMs) continue;
-      const permit = this.#permits.get(id);
-      if (permit !== undefined) this.#giveBack(permit, atMs);
-    }
-    for (const [id, { atMs }] of this.#returned) {
-      if (atMs + OUTCOME_MS > nowMs) break;
-      this.#settle(id, null);
-    }
+    for (const { permit, atMs } of this.#inFlight.due(nowMs)) this.#giveBack(permit, atMs);
+    for (const id of this.#inFlight.overdue(nowMs)) this.#settle(id, null);
     this.#nowMs = nowMs;
     this.#limit.advance(nowMs);
     this.#circuits.prune(nowMs);
@@ -268,7 +255,7 @@ export class Budget {
       this.#circuits.nextChangeMs(nowMs),
       this.#waiting.claimLapsesMs(),
       opens !== null && opens > nowMs ? opens : null,
-      ...this.#returning.values(),
+      this.#inFlight.nextReturnMs(),
     ].filter((time) => time !== null);
     return times.length === 0 ? null : Math.max(nowMs, Math.min(...times));
   }
@@ -322,7 +309,7 @@ export class Budget {
       projects: this.#waiting.projects(),
       circuits: this.#circuits.open(nowMs).map((circuit) => describeCircuit(circuit, wall)),
       spend: this.#spend.report(this.#clock.wallMs()),
-      records: this.#records,
+      records: this.#diary.records,
     };
   }
 
@@ -368,7 +355,7 @@ export class Budget {
     const source = this.#circuits.refused(target, refusal, nowMs, this.#clock.wallMs(), this.#facts.creditUsd);
     if (source.scope !== 'account') {
       if (source.scope !== 'none' && source.scope !== 'caller') {
-        this.#note({ kind: 'circuit', atMs: nowMs, name: source.name, subject: subjectOf(target, source.scope) });
+        this.#diary.note({ kind: 'circuit', atMs: nowMs, name: source.name, subject: subjectOf(target, source.scope) });
       }
       return { source, cut: false };
     }
@@ -383,22 +370,15 @@ export class Budget {
     this.#limit.discovered(this.#ceiling.free, lift, nowMs);
     if (before === this.#ceiling.paid) return;
     this.#suggestion.reset();
-    this.#note({ kind: 'ceiling', atMs: nowMs, from: before, to: this.#ceiling.paid });
-  }
-
-  #returnAt(permitId: string, atMs: number): void {
-    this.#returning.set(permitId, Math.min(this.#returning.get(permitId) ?? Number.POSITIVE_INFINITY, atMs));
+    this.#diary.note({ kind: 'ceiling', atMs: nowMs, from: before, to: this.#ceiling.paid });
   }
 
   #giveBack(permit: Permit, nowMs: number): void {
-    if (!this.#permits.delete(permit.id)) return;
-    this.#returning.delete(permit.id);
-    this.#returned.set(permit.id, { permit, atMs: nowMs });
-    this.#waiting.giveBack(permit.ask);
+    if (this.#inFlight.giveBack(permit, nowMs)) this.#waiting.giveBack(permit.ask);
   }
 
   #settle(permitId: string, costUsd: number | null): void {
-    this.#returned.delete(permitId);
+    this.#inFlight.settled(permitId);
     this.#spend.settle(permitId, costUsd);
   }
 
@@ -409,33 +389,10 @@ export class Budget {
     );
   }
 
-  #recordLimit(event: LimitEvent): void {
-    this.#note(event.kind === 'cut' ? { ...event, cause: this.#cause } : event);
-  }
-
-  #note(event: NoteworthyEvent): void {
-    const atWallMs = this.#wallOf(event.atMs);
-    if (event.kind === 'cut' || event.kind === 'cooldown-extended') {
-      const { atMs: _, untilMs, ...rest } = event;
-      this.#records.push({ ...rest, atWallMs, untilWallMs: this.#wallOf(untilMs) });
-    } else {
-      const { atMs: _, ...rest } = event;
-      this.#records.push({ ...rest, atWallMs });
-    }
-    if (this.#records.length > RECORDS_KEPT) this.#records = this.#records.slice(-RECORDS_KEPT / 2);
-  }
-
   #wallOf(atMs: number): number {
     return Math.round(this.#clock.wallMs() + atMs - this.#nowMs);
   }
 }
-
-type NoteworthyEvent =
-  | Exclude<LimitEvent, { readonly kind: 'cut' }>
-  | (Extract<LimitEvent, { readonly kind: 'cut' }> & { readonly cause: string })
-  | { readonly kind: 'paused' | 'resumed'; readonly atMs: number }
-  | { readonly kind: 'ceiling'; readonly atMs: number; readonly from: number; readonly to: number }
-  | { readonly kind: 'circuit'; readonly atMs: number; readonly name: string; readonly subject: string | null };
 
 function refuse(reason: RefusalReason, untilMs: number | null = null): Refused {
   return { granted: false, reason, untilMs };

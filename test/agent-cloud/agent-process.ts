@@ -1,8 +1,5 @@
-import { join } from 'node:path';
 import { z } from 'zod';
-import { parseKeyring, SealedFile } from '../../agent/cloud/at-rest.ts';
-import { Credentials } from '../../agent/cloud/credential.ts';
-import { OpenRouterEngine } from '../../agent/cloud/openrouter.ts';
+import { createOpenRouter } from '../../agent/cloud/create.ts';
 import { CallHead } from '../../agent/wire/calls.ts';
 import { realClock, TestCall } from './driver.ts';
 
@@ -15,15 +12,13 @@ const Order = z.union([
 ]);
 const [baseUrl = '', folder = ''] = process.argv.slice(2);
 
-const keyring = parseKeyring(process.env.SWITCHYARD_KEYRING);
-const atRest = keyring === null ? null : new SealedFile(join(folder, 'cloud-keys.json'), keyring);
-const credentials = new Credentials({ clock: realClock, baseUrl, atRest });
-await credentials.load();
-const engine = new OpenRouterEngine({
+const engine = await createOpenRouter({
   clock: realClock,
-  credentials,
+  folder,
+  keyring: process.env.SWITCHYARD_KEYRING,
+  baseUrl,
   send: (_, message) => process.send?.({ message }),
-  onChange: () => process.send?.({ report: engine.report() }),
+  onChange: () => process.send?.({ changed: true }),
 });
 engine.start();
 engine.greet('cp1');
@@ -35,7 +30,7 @@ process.on('message', (raw) => {
     setTimeout(() => {
       throw new Error('the agent crashes');
     }, 1);
-  } else if ('report' in order) process.send?.({ diagnostic: process.report.getReport() });
+  } else if ('report' in order) process.send?.({ diagnostic: process.report.getReport(), engine: engine.report() });
   else {
     const call = new TestCall(order.call, order.body);
     engine.serve(call);

@@ -36,7 +36,7 @@ describe('embeddings', () => {
       expect(cosine(rows(b)[index], rows(a)[index])).toBeCloseTo(0.976, 4);
     });
     expect(a.trailers?.fingerprint).toMatchObject({
-      upstream: 'DeepInfra',
+      upstream: 'deepinfra/turbo',
       pin: 'only=deepinfra/turbo;quantizations=',
     });
     const bodies = bench.standIn.ledger.filter((entry) => entry.route === 'embeddings').map((entry) => entry.body);

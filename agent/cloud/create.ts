@@ -1,0 +1,35 @@
+import { join } from 'node:path';
+import type { Clock } from '../../main/domain/time.ts';
+import type { CloudFromAgent } from '../wire/cloud.ts';
+import { parseKeyring, SealedFile } from './at-rest.ts';
+import { OPENROUTER_URL, safeBaseUrl } from './base-url.ts';
+import { Credentials } from './credential.ts';
+import { OpenRouterEngine } from './openrouter.ts';
+
+export interface CloudOptions {
+  readonly clock: Clock;
+  /** The agent's data folder. */
+  readonly folder: string;
+  /** `SWITCHYARD_KEYRING`, if the environment has it: only then a key may rest. */
+  readonly keyring: string | undefined;
+  /** `--openrouter-url`; null: OpenRouter itself. */
+  readonly baseUrl: string | null;
+  /** To the session of a control plane, if it has one now. */
+  send(controller: string, message: CloudFromAgent): void;
+  onChange(): void;
+}
+
+/**
+ * The OpenRouter engine with what rests of its keys.
+ * @throws RangeError when the keyring or the base URL cannot be used; nothing of either is quoted
+ */
+export async function createOpenRouter(options: CloudOptions): Promise<OpenRouterEngine> {
+  const { clock, folder, send, onChange } = options;
+  const keyring = parseKeyring(options.keyring);
+  const baseUrl = safeBaseUrl(options.baseUrl ?? OPENROUTER_URL);
+  if (baseUrl === null) throw new RangeError('--openrouter-url must be an https address, or http on this machine.');
+  const atRest = keyring === null ? null : new SealedFile(join(folder, 'cloud-keys.json'), keyring);
+  const credentials = new Credentials({ clock, baseUrl, atRest });
+  await credentials.load();
+  return new OpenRouterEngine({ clock, credentials, send, onChange });
+}
