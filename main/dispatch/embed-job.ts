@@ -2,7 +2,7 @@ import type { CallFailure } from '../../agent/wire/calls.ts';
 import type { SwitchyardError } from '../domain/errors.ts';
 import type { RequestId, SpaceId } from '../domain/ids.ts';
 import type { AnswerSink, EmbedAnswer, RequestContext, Route, WorkUsage } from '../domain/work.ts';
-import type { AnswerGuard } from '../gate/gate-api.ts';
+import type { Gate } from '../gate/gate-api.ts';
 import type { Space } from '../gate/space.ts';
 import type { AttemptId, RouterItem } from '../router/types.ts';
 import { callWhole, readVectors, transportFailure } from './agent-calls.ts';
@@ -28,6 +28,9 @@ export function cutSpace(space: SpaceId, width: number): SpaceId {
   return `${space}/${width}` as SpaceId;
 }
 
+/** What an embedding request asks the gate around each chunk. */
+export type EmbedGuard = Pick<Gate, 'admit' | 'record' | 'verdict'>;
+
 /** An embedding request: any number of chunks at once, answers put where their inputs were. */
 export class EmbedJob implements Job {
   readonly context: RequestContext;
@@ -35,7 +38,7 @@ export class EmbedJob implements Job {
   readonly #work: FittedEmbedWork;
   readonly #sink: AnswerSink<EmbedAnswer>;
   readonly #host: JobHost;
-  readonly #guard: AnswerGuard;
+  readonly #guard: EmbedGuard;
   readonly #timeoutMs: number;
   readonly #nowMs: () => number;
   readonly #running = new Map<AttemptId, AbortController>();
@@ -49,7 +52,7 @@ export class EmbedJob implements Job {
     work: FittedEmbedWork,
     sink: AnswerSink<EmbedAnswer>,
     host: JobHost,
-    guard: AnswerGuard,
+    guard: EmbedGuard,
     timeoutMs: number,
     nowMs: () => number,
   ) {
@@ -99,7 +102,8 @@ export class EmbedJob implements Job {
         width: space.width,
         cut: width === space.width ? null : width,
         normalise: space.normalise,
-        processMark: provider.fingerprint.processMark,
+        // The process that passed, not the one a heartbeat speaks of: the agent refuses before a text is seen by another.
+        processMark: this.#guard.verdict(provider.id, space.id)?.fingerprint?.processMark ?? null,
         timeoutMs: this.#timeoutMs,
       },
       encoder.encode(JSON.stringify(slice)),

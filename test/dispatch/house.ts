@@ -123,7 +123,7 @@ export function house(
     roleSpace: () => state.roleSpace,
     space: (id: SpaceId) => (id === SPACE_ID ? space() : null),
     verdictFor: () => state.verdict,
-    verdict: () => ({ kind: 'pass', checkedAtMs: 1 }),
+    verdict: () => ({ kind: 'pass', checkedAtMs: 1, fingerprint: FINGERPRINT }),
     admit: (id: ProviderId) => {
       admitted.push(id);
       return state.admit;
