@@ -1,9 +1,10 @@
 // Bundles main, preload and agent with esbuild and the renderer with Vite into out/.
 // `--if-stale` does nothing when no source is newer than the last build: `npm ci` (prepare) and `npm start` call it so.
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { notices } from './notices.mjs';
 import { isStale, root, stamp } from './stale.mjs';
 
 const at = (...parts) => path.join(root, ...parts);
@@ -14,9 +15,21 @@ const external = ['electron', 'better-sqlite3', '@energetic-ai/*'];
 const banner = {
   js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
 };
-const node = { bundle: true, platform: 'node', target: 'node24', sourcemap: true, logLevel: 'warning', external };
+const node = {
+  bundle: true,
+  platform: 'node',
+  target: 'node24',
+  sourcemap: true,
+  metafile: true,
+  absWorkingDir: root,
+  logLevel: 'warning',
+  external,
+};
 
-/** One ESM bundle per Node entry that exists; one CJS file for the sandboxed preload. */
+/**
+ * One ESM bundle per Node entry that exists; one CJS file for the sandboxed preload.
+ * @returns {Promise<string[]>} absolute paths of the modules that went in
+ */
 export async function buildNode() {
   const entries = {
     'main/index': 'main/index.ts',
@@ -26,7 +39,7 @@ export async function buildNode() {
     'agent/builtin-worker': 'agent/builtin/worker.ts',
   };
   const present = Object.entries(entries).filter(([, file]) => existsSync(at(file)));
-  await Promise.all([
+  const results = await Promise.all([
     build({
       ...node,
       format: 'esm',
@@ -37,16 +50,24 @@ export async function buildNode() {
     existsSync(at('preload/index.ts')) &&
       build({ ...node, format: 'cjs', entryPoints: [at('preload/index.ts')], outfile: at('out/preload/index.cjs') }),
   ]);
+  // The agent's folder also stands alone: in the packaged app, and on the machines that it is installed on.
+  const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
+  const own = { name: 'switchyard-agent', version, private: true, type: 'module' };
+  writeFileSync(at('out/agent/package.json'), `${JSON.stringify(own)}\n`);
+  return results.flatMap((result) => (result ? Object.keys(result.metafile.inputs).map((file) => at(file)) : []));
 }
 
+/** @returns {Promise<string[]>} absolute paths of the modules that went in */
 async function buildRenderer() {
-  if (!existsSync(at('vite.config.ts'))) return;
+  if (!existsSync(at('vite.config.ts'))) return [];
   process.env.NODE_ENV = 'production'; // development builds of React leak memory under charts that run for days
   const vite = await import('vite');
-  await vite.build({ root: at('renderer'), configFile: at('vite.config.ts'), logLevel: 'warn' });
+  const { output } = await vite.build({ root: at('renderer'), configFile: at('vite.config.ts'), logLevel: 'warn' });
+  return output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url) && !(process.argv.includes('--if-stale') && !isStale())) {
-  await Promise.all([buildNode(), withoutRenderer ? undefined : buildRenderer()]);
+  const [inNode, inRenderer] = await Promise.all([buildNode(), withoutRenderer ? [] : buildRenderer()]);
+  if (!withoutRenderer) writeFileSync(at('out/third-party-notices.txt'), `${notices([...inNode, ...inRenderer])}\n`);
   writeFileSync(stamp, `${new Date().toISOString()}\n`);
 }
