@@ -27,6 +27,11 @@ const PASSED = [
   'SWITCHYARD_KEYRING_FILE',
 ];
 
+/** What an agent may see of an environment. */
+export function agentEnvironment(from: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(PASSED.flatMap((name) => (from[name] ? [[name, from[name]]] : [])));
+}
+
 /**
  * Starts the embedded agent under Node: no inspector by signal, no environment in crash reports, no core files where a shell
  * can forbid them. The pipe to its stdin stays open: its end tells the agent that this process is gone.
@@ -38,7 +43,7 @@ export function nodeAgentProcess({ entry, args, onLog }: NodeAgentOptions): Star
       process.platform === 'win32'
         ? [command[0] ?? process.execPath, command.slice(1)]
         : ['/bin/sh', ['-c', 'ulimit -c 0; exec "$@"', 'sh', ...command]];
-    const env = Object.fromEntries(PASSED.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
+    const env = agentEnvironment(process.env);
     const child = spawn(program, rest, { stdio: ['pipe', 'pipe', 'pipe'], env, windowsHide: true });
     createInterface({ input: child.stdout }).on('line', onLine);
     createInterface({ input: child.stderr }).on('line', onLog);

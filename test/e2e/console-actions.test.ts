@@ -298,7 +298,7 @@ describe.skipIf(!CHROMIUM)('what an operator does in the console', () => {
     const page = await show();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByRole('combobox').waitFor();
+    await page.getByRole('combobox', { name: 'Page, machine or role' }).waitFor();
     await page.keyboard.type('mac-st');
     await page.keyboard.press('Enter');
     await page.getByRole('complementary', { name: 'mac-studio' }).waitFor();

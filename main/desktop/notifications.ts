@@ -1,0 +1,32 @@
+import type { HealthView } from '../../preload/contract.ts';
+
+export interface NotifierPorts {
+  /** Shows one; `onClick` opens what it is about. */
+  readonly show: (title: string, body: string, onClick: () => void) => void;
+  readonly open: (item: HealthView) => void;
+}
+
+/** Tells once of each thing that needs a person, when it begins. What was there at the start is in the window already. */
+export class Notifier {
+  readonly #ports: NotifierPorts;
+  #known: ReadonlySet<string> | null = null;
+  #enabled = true;
+
+  constructor(ports: NotifierPorts) {
+    this.#ports = ports;
+  }
+
+  setEnabled(enabled: boolean): void {
+    this.#enabled = enabled;
+  }
+
+  update(health: readonly HealthView[]): void {
+    const needing = health.filter((item) => item.needsPerson);
+    const before = this.#known;
+    this.#known = new Set(needing.map((item) => item.id));
+    if (before === null || !this.#enabled) return;
+    for (const item of needing) {
+      if (!before.has(item.id)) this.#ports.show(item.title, item.sentence, () => this.#ports.open(item));
+    }
+  }
+}

@@ -1,0 +1,41 @@
+/** What the desktop says outside its window, in the console's languages. */
+export type Language = 'en' | 'fr';
+
+const WORDS = {
+  open: { en: 'Open Switchyard', fr: 'Ouvrir Switchyard' },
+  quit: { en: 'Quit', fr: 'Quitter' },
+  starting: { en: 'Switchyard is starting', fr: 'Switchyard démarre' },
+  stopping: { en: 'Switchyard is stopping', fr: 'Switchyard s’arrête' },
+  serving: { en: 'Serving: {ready} of {all} machines ready', fr: 'En service : {ready} machines prêtes sur {all}' },
+  nobody: { en: 'No machine is ready', fr: 'Aucune machine n’est prête' },
+  needs: { en: '{count} need attention', fr: '{count} points à traiter' },
+  pauseCloud: { en: 'Pause cloud', fr: 'Suspendre le cloud' },
+  local: { en: 'Local', fr: 'Local' },
+  backup: { en: 'Backup', fr: 'Secours' },
+  aggregate: { en: 'Aggregate', fr: 'Cumul' },
+  cloud: { en: 'Cloud', fr: 'Cloud' },
+  stillServing: { en: 'Switchyard keeps serving', fr: 'Switchyard continue à servir' },
+  stillServingBody: {
+    en: 'The window is closed; tools are still answered. Open or quit it from the tray.',
+    fr: 'La fenêtre est fermée ; les outils sont toujours servis. Ouvrez ou quittez depuis la zone de notification.',
+  },
+  closeTitle: { en: 'Keep serving?', fr: 'Continuer à servir ?' },
+  closeBody: {
+    en: 'Tools that use Switchyard are answered only while it runs.',
+    fr: 'Les outils qui utilisent Switchyard ne sont servis que tant qu’il tourne.',
+  },
+  keepServing: { en: 'Keep serving', fr: 'Continuer à servir' },
+  cancel: { en: 'Cancel', fr: 'Annuler' },
+  cannotStart: { en: 'Switchyard cannot start', fr: 'Switchyard ne peut pas démarrer' },
+  refused: { en: 'That was refused', fr: 'Cela a été refusé' },
+} as const;
+export type Word = keyof typeof WORDS;
+
+export function say(language: Language, word: Word, figures: Readonly<Record<string, string | number>> = {}): string {
+  return WORDS[word][language].replace(/\{(\w+)\}/g, (hole, name: string) => String(figures[name] ?? hole));
+}
+
+export function languageOf(chosen: 'system' | Language, system: string): Language {
+  if (chosen !== 'system') return chosen;
+  return system.toLowerCase().startsWith('fr') ? 'fr' : 'en';
+}

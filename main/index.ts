@@ -1,0 +1,264 @@
+import { randomBytes } from 'node:crypto';
+import { networkInterfaces } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import {
+  app,
+  BrowserWindow,
+  dialog,
+  ipcMain,
+  Menu,
+  Notification,
+  nativeImage,
+  nativeTheme,
+  powerMonitor,
+  protocol,
+  safeStorage,
+  screen,
+  session,
+  shell,
+  Tray,
+  utilityProcess,
+} from 'electron';
+import { ControlPlane } from './control-plane.ts';
+import { utilityAgentProcess } from './desktop/agent-process.ts';
+import { ConsoleWindow } from './desktop/console-window.ts';
+import { Desktop } from './desktop/desktop.ts';
+import { ConsoleIpc } from './desktop/ipc.ts';
+import { desktopKeychain } from './desktop/keychain.ts';
+import { setStartAtLogin } from './desktop/login.ts';
+import { answerPage } from './desktop/page-protocol.ts';
+import { APP_SCHEME, forbiddenSwitch } from './desktop/policy.ts';
+import type { DesktopPlane } from './desktop/ports.ts';
+import { closeSession, PARTITION } from './desktop/session-walls.ts';
+import { TrayService, trayCanBeSeen, trayImage } from './desktop/tray.ts';
+import { languageOf, say } from './desktop/words.ts';
+import { LanDiscovery, noDiscovery } from './discovery/lan-discovery.ts';
+import { SwitchyardError } from './domain/errors.ts';
+import { agentEnvironment } from './platform/agent-process.ts';
+import { createSystemClock } from './platform/clock.ts';
+import { readConsoleFiles } from './platform/console-files.ts';
+import { bundledFile, defaultDataFolder, PRODUCT_VERSION } from './platform/places.ts';
+
+/** What may stand on the command line of the desktop; Chromium's own switches are let through unread. */
+function commandLine() {
+  const { values } = parseArgs({
+    args: process.argv.slice(1),
+    strict: false,
+    options: {
+      agent: { type: 'boolean' },
+      hidden: { type: 'boolean' },
+      port: { type: 'string' },
+      'data-dir': { type: 'string' },
+      'no-embedded-agent': { type: 'boolean' },
+      'no-discovery': { type: 'boolean' },
+      engine: { type: 'string', multiple: true },
+    },
+  });
+  const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);
+  const port = Number(text(values.port) ?? Number.NaN);
+  return {
+    agent: values.agent === true,
+    hidden: values.hidden === true,
+    port: Number.isInteger(port) && port >= 0 && port <= 65_535 ? port : null,
+    dataFolder: text(values['data-dir']) ?? defaultDataFolder(),
+    embeddedAgent: values['no-embedded-agent'] !== true,
+    discovery: values['no-discovery'] !== true,
+    engines: (values.engine ?? []).filter((url) => typeof url === 'string'),
+  };
+}
+
+const chosen = commandLine();
+process.umask(0o077);
+// A package carries the agent outside its archive: it is the same folder that other machines are given.
+const agentEntry = app.isPackaged
+  ? pathToFileURL(path.join(process.resourcesPath, 'agent/index.js'))
+  : bundledFile(import.meta.url, '../agent/index.js', '../agent/index.ts');
+
+if (app.isPackaged && forbiddenSwitch(process.argv.slice(1)) !== null) {
+  console.error('Switchyard does not start with switches that open its window to others.');
+  app.exit(1);
+} else if (chosen.agent) {
+  // `switchyard --agent`: the agent of a machine without a desktop's window, from the same package.
+  process.argv.splice(1, process.argv.length, fileURLToPath(agentEntry), ...process.argv.slice(1).filter(forAgent));
+  void app.whenReady().then(() => import(agentEntry.href));
+} else if (!app.requestSingleInstanceLock()) {
+  app.exit(0);
+} else {
+  protocol.registerSchemesAsPrivileged([
+    { scheme: APP_SCHEME, privileges: { standard: true, secure: true, supportFetchAPI: true } },
+  ]);
+  // Not awaited at the top level: Electron emits `ready` only when this module has ended.
+  void app.whenReady().then(startDesktop);
+}
+
+function forAgent(argument: string): boolean {
+  return (
+    argument !== '--agent' &&
+    !argument.startsWith('--user-data-dir') &&
+    argument !== '.' &&
+    argument !== app.getAppPath()
+  );
+}
+
+async function startDesktop(): Promise<void> {
+  const clock = createSystemClock();
+  const after = (delayMs: number, callback: () => void) => clock.after(delayMs, callback);
+  const consoleFiles = await readConsoleFiles(bundledFile(import.meta.url, '../renderer/', '../out/renderer/'));
+  const walled = session.fromPartition(PARTITION);
+  closeSession(walled);
+  walled.protocol.handle(APP_SCHEME, (request) => answerPage(consoleFiles, request.method, request.url));
+  Menu.setApplicationMenu(null);
+
+  let serving: (plane: DesktopPlane) => void = () => undefined;
+  let failed: (reason: unknown) => void = () => undefined;
+  const ready = new Promise<DesktopPlane>((resolve, reject) => {
+    serving = resolve;
+    failed = reject;
+  });
+  ready.catch(() => undefined); // every call reports it as well
+
+  const ipc = new ConsoleIpc({ ipcMain, plane: ready, after });
+  ipc.start();
+  const windowMark = bundledFile(import.meta.url, '../../assets/marks/window.png', '../assets/marks/window.png');
+  const window: ConsoleWindow = new ConsoleWindow({
+    icon: fileURLToPath(windowMark),
+    makeWindow: (options) => new BrowserWindow(options),
+    screen,
+    ipc,
+    after,
+    nowMs: () => clock.nowMs(),
+    preload: fileURLToPath(bundledFile(import.meta.url, '../preload/index.cjs', '../out/preload/index.cjs')),
+    packaged: app.isPackaged,
+    dark: () => nativeTheme.shouldUseDarkColors,
+    stateFile: path.join(app.getPath('userData'), 'window.json'),
+    openOutside: (url) => void shell.openExternal(url),
+    mayClose: () => desktop.mayClose(),
+  });
+  const language = languageOf('system', app.getLocale());
+  const mark = process.platform === 'darwin' ? 'trayTemplate.png' : 'tray.png';
+  const icon = bundledFile(import.meta.url, `../../assets/marks/${mark}`, `../assets/marks/${mark}`);
+  const desktop: Desktop = new Desktop({
+    window,
+    makeTray: (act) =>
+      new TrayService(
+        {
+          makeTray: () => new Tray(trayImage(nativeImage.createFromPath(fileURLToPath(icon)), process.platform)),
+          buildMenu: (template) => Menu.buildFromTemplate(template),
+          act,
+        },
+        language,
+      ),
+    trayCanBeSeen: trayCanBeSeen(process.platform, process.env.XDG_CURRENT_DESKTOP),
+    systemLanguage: app.getLocale(),
+    notify: (title, body, onClick) => {
+      if (!Notification.isSupported()) return;
+      const notification = new Notification({ title, body });
+      notification.on('click', onClick);
+      notification.show();
+    },
+    ask: async (options) => (await dialog.showMessageBox(options)).response,
+    setStartAtLogin: (enabled) =>
+      setStartAtLogin(enabled, {
+        platform: process.platform,
+        executable: process.env.APPIMAGE ?? app.getPath('exe'),
+        configFolder: app.getPath('appData'),
+        setLoginItem: (settings) => app.setLoginItemSettings(settings),
+      }),
+    quit: () => app.quit(),
+  });
+
+  // The window first; the control plane starts behind it and its questions wait.
+  window.start(chosen.hidden);
+  desktop.start();
+  app.on('second-instance', () => window.open(null, null));
+  app.on('activate', () => window.open(null, null));
+  app.on('window-all-closed', () => undefined); // serving goes on without a window
+
+  const keychain = await desktopKeychain(safeStorage, process.platform);
+  const plane = new ControlPlane({
+    clock,
+    random: Math.random,
+    randomBytes,
+    version: PRODUCT_VERSION,
+    shell: 'desktop',
+    dataFolder: chosen.dataFolder,
+    storeWorker: bundledFile(import.meta.url, './store-worker.js', './store/worker.ts'),
+    vaultKeys: {
+      text: process.env.SWITCHYARD_KEYRING,
+      file: process.env.SWITCHYARD_KEYRING_FILE,
+      keychain: keychain ?? undefined,
+    },
+    port: chosen.port,
+    embeddedAgent: chosen.embeddedAgent
+      ? utilityAgentProcess({
+          fork: (modulePath, args, options) => utilityProcess.fork(modulePath, args, options),
+          entry: fileURLToPath(agentEntry),
+          args: [
+            '--embedded',
+            '--data-dir',
+            path.join(chosen.dataFolder, 'agent'),
+            ...chosen.engines.flatMap((url) => ['--engine', url]),
+          ],
+          env: agentEnvironment(process.env),
+          onLog: (line) => process.stderr.write(`agent: ${line}\n`),
+        })
+      : null,
+    consoleFiles,
+    discovery: chosen.discovery ? new LanDiscovery({ clock, randomBytes, interfaces: networkInterfaces }) : noDiscovery,
+  });
+  endWell(plane, desktop, window, ipc);
+  try {
+    await plane.start();
+  } catch (error) {
+    failed(error);
+    const sentence = error instanceof SwitchyardError ? error.message : 'The start failed. The event log may say why.';
+    await dialog.showMessageBox({ type: 'error', message: say(language, 'cannotStart'), detail: sentence });
+    app.quit();
+    return;
+  }
+  const watched: DesktopPlane = {
+    topics: plane.topics,
+    onPower: (change) => plane.onPower(change),
+    pushCloudKey: (key, push) => plane.pushCloudKey(key, push),
+    call: async (name, input) => {
+      const answer = await plane.call(name, input);
+      if (name === 'settings.set' || name === 'settings.import') await desktop.applySettings();
+      return answer;
+    },
+  };
+  serving(watched);
+  powerMonitor.on('suspend', () => plane.onPower('suspend'));
+  powerMonitor.on('resume', () => plane.onPower('resume'));
+  await desktop.attach(watched);
+}
+
+/** Quit drains: what runs may end before the process does. Asked twice, it does not wait. */
+function endWell(plane: ControlPlane, desktop: Desktop, window: ConsoleWindow, ipc: ConsoleIpc): void {
+  let stopping = false;
+  let stopped = false;
+  app.on('before-quit', (event) => {
+    if (stopped) return;
+    event.preventDefault();
+    if (stopping) {
+      app.exit(1);
+      return;
+    }
+    stopping = true;
+    desktop.beginQuit();
+    window.hide();
+    const end = (code: number) => {
+      stopped = true;
+      ipc.stop();
+      desktop.stop();
+      window.destroy();
+      app.exit(code);
+    };
+    plane.stop().then(
+      () => end(0),
+      () => end(1),
+    );
+  });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => app.quit());
+}
