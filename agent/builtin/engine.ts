@@ -113,7 +113,8 @@ export class BuiltinEngine implements ServedEngine {
       incoming.fail(new EngineFailure('model_missing').failure);
       return;
     }
-    const release = head.op === 'embed' ? this.#slots.take(1) : () => undefined;
+    const release =
+      head.op === 'embed' ? this.#slots.take(1, { controller: incoming.controller, follows: true }) : () => undefined;
     if (release === null) {
       incoming.fail(new EngineFailure('engine_busy').failure);
       return;

@@ -130,7 +130,8 @@ export class HttpEngine implements ServedEngine {
     }
     // Counting tokens is answered beside the model's work and takes no slot.
     const spread = head.op === 'embed' || head.op === 'rerank' ? Math.min(head.count, this.#slots.capacity) : 1;
-    const release = head.op === 'tokenize' ? () => undefined : this.#slots.take(spread);
+    const use = { controller: incoming.controller, follows: head.op === 'embed' };
+    const release = head.op === 'tokenize' ? () => undefined : this.#slots.take(spread, use);
     if (release === null) {
       incoming.fail(new EngineFailure('engine_busy').failure);
       return;
