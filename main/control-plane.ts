@@ -185,6 +185,9 @@ export class ControlPlane {
       ],
       onTrace: (trace) => {
         this.#requests.add(trace);
+        // Texts that an encoder would have been given, had it agreed with the index.
+        const stopped = trace.choices[0]?.refused.some(({ reason }) => reason === 'verdict_failed');
+        if (stopped) this.#series.fold('count.gate', trace.units, 'sum');
         store.traces.record({ summary: trace.summary, detail: trace as unknown as Json });
       },
     });

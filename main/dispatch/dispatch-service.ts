@@ -49,6 +49,19 @@ interface Entry {
   lastFailure: { readonly failure: CallFailure; readonly offset: number } | null;
 }
 
+/** Members of a summary that are known from the request alone. */
+type FromContext =
+  | 'id'
+  | 'project'
+  | 'keyId'
+  | 'role'
+  | 'class'
+  | 'policy'
+  | 'policyFrom'
+  | 'requestedModel'
+  | 'arrivedAtMs'
+  | 'totalMs';
+
 const NOTHING: RunningWork = { cancel() {}, resume() {} };
 
 /** Drives the router: hands it events, carries out its decisions, wakes it in time. */
@@ -326,6 +339,7 @@ export class DispatchService implements Dispatcher, JobHost {
       attempts: entry.attempts,
       outcome,
       code,
+      overflowed: answered?.kind === 'cloud' && entry.trace.overflowed,
       acrossGap: this.#gaps !== entry.gapAtStart,
     });
     this.#tell(
@@ -355,6 +369,7 @@ export class DispatchService implements Dispatcher, JobHost {
       attempts: 0,
       outcome: 'failed',
       code: error.code,
+      overflowed: false,
       acrossGap: false,
     });
     const trace = new TraceBuilder().build(
@@ -367,11 +382,7 @@ export class DispatchService implements Dispatcher, JobHost {
     this.#tell(summary, trace);
   }
 
-  #summary(
-    context: RequestContext,
-    clockOffsetMs: number,
-    rest: Omit<RequestSummary, 'id' | 'project' | 'keyId' | 'role' | 'class' | 'arrivedAtMs' | 'totalMs'>,
-  ): RequestSummary {
+  #summary(context: RequestContext, clockOffsetMs: number, rest: Omit<RequestSummary, FromContext>): RequestSummary {
     const { id, project, role, arrivedAtMs } = context;
     return {
       id,
@@ -379,6 +390,9 @@ export class DispatchService implements Dispatcher, JobHost {
       keyId: context.keyId ?? null,
       role,
       class: context.class,
+      policy: context.policy,
+      policyFrom: context.policyFrom,
+      requestedModel: context.model,
       arrivedAtMs: Math.round(arrivedAtMs - clockOffsetMs),
       totalMs: this.#options.clock.nowMs() - arrivedAtMs,
       ...rest,

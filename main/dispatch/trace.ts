@@ -1,6 +1,5 @@
 import type { ProviderId, SpaceId } from '../domain/ids.ts';
 import type { RequestSummary } from '../domain/observation.ts';
-import type { Policy } from '../domain/policy.ts';
 import type { RequestContext } from '../domain/work.ts';
 import type { Explanation } from '../router/explanation.ts';
 import type { AttemptRecord, ItemTrace, ProviderRefusal } from '../router/types.ts';
@@ -8,14 +7,13 @@ import type { AttemptRecord, ItemTrace, ProviderRefusal } from '../router/types.
 /** Choices kept per request: a striped batch makes many alike, the first and the newest tell the story. */
 const FIRST_CHOICES = 8;
 const LAST_CHOICES = 8;
+/** Rows of all tables of the kept choices together: about 60 bytes each, so that a trace of a large fleet stays below 64 KiB. */
+const MOST_ROWS = 700;
 
 /** Why a request went where it went: plain JSON, times as epoch ms. No text of the request. */
 export interface RequestTrace {
   readonly summary: RequestSummary;
-  readonly policy: Policy;
-  readonly policyFrom: RequestContext['policyFrom'];
   readonly maxWaitMs: number;
-  readonly requestedModel: string | null;
   readonly space: SpaceId | null;
   /** Inputs of an embedding request; 1 otherwise. */
   readonly units: number;
@@ -37,6 +35,10 @@ export class TraceBuilder {
   #last: Explanation[] = [];
   #omitted = 0;
   readonly #verdicts = new Map<ProviderId, { kind: string; atMs: number }>();
+
+  get overflowed(): boolean {
+    return [...this.#first, ...this.#last].some(({ spill }) => spill !== null);
+  }
 
   choice(explanation: Explanation): void {
     if (this.#first.length < FIRST_CHOICES) {
@@ -64,10 +66,7 @@ export class TraceBuilder {
     const wall = (at: number | null) => (at === null ? null : Math.round(at - clockOffsetMs));
     return {
       summary,
-      policy: context.policy,
-      policyFrom: context.policyFrom,
       maxWaitMs: context.maxWaitMs,
-      requestedModel: context.model,
       space: item.space,
       units: item.units,
       verdicts: [...this.#verdicts].map(([provider, verdict]) => ({ provider, ...verdict })),
@@ -77,10 +76,33 @@ export class TraceBuilder {
         firstByteAtMs: wall(attempt.firstByteAtMs),
         endedAtMs: wall(attempt.endedAtMs),
       })),
-      choices: [...this.#first, ...this.#last],
-      choicesOmitted: this.#omitted,
+      ...bounded(this.#first, this.#last, this.#omitted),
       refused: ended.refused,
       clockOffsetMs,
     };
   }
+}
+
+const rowsOf = ({ eligible, refused, candidates }: Explanation): number =>
+  eligible.length + refused.length + 2 * candidates.provider.length;
+
+/** The first and the newest choices whose tables fit; the first one always stays. */
+function bounded(
+  first: readonly Explanation[],
+  last: readonly Explanation[],
+  omitted: number,
+): { choices: readonly Explanation[]; choicesOmitted: number } {
+  const all = [...first, ...last];
+  const kept = new Set<number>();
+  let rows = 0;
+  // From both ends inwards: 0, n-1, 1, n-2, ...
+  for (let step = 0; step < all.length; step += 1) {
+    const at = step % 2 === 0 ? step / 2 : all.length - (step + 1) / 2;
+    const choice = all[at];
+    if (!choice) continue;
+    rows += rowsOf(choice);
+    if (kept.size > 0 && rows > MOST_ROWS) break;
+    kept.add(at);
+  }
+  return { choices: all.filter((_, at) => kept.has(at)), choicesOmitted: omitted + all.length - kept.size };
 }

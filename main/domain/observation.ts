@@ -1,7 +1,7 @@
 import type { PriorityClass } from './classes.ts';
 import type { ErrorCode } from './errors.ts';
 import type { NodeId, ProjectId, ProviderId, RequestId } from './ids.ts';
-import type { ProviderKind } from './policy.ts';
+import type { Policy, ProviderKind } from './policy.ts';
 import type { RoleId } from './roles.ts';
 import type { WorkUsage } from './work.ts';
 
@@ -13,6 +13,12 @@ export interface RequestSummary {
   readonly keyId: string | null;
   readonly role: RoleId;
   readonly class: PriorityClass;
+  readonly policy: Policy;
+  readonly policyFrom: 'header' | 'field' | 'suffix' | 'role';
+  /** What was asked for, when it was a concrete model. */
+  readonly requestedModel: string | null;
+  /** Went to the cloud because the network could not, or would have been too slow. */
+  readonly overflowed: boolean;
   /** The model that answered; null when none did. */
   readonly model: string | null;
   readonly route: ProviderKind | null;

@@ -1,5 +1,4 @@
 import { type Input, isOperationName, OPERATIONS, type Operations } from '../../preload/contract.ts';
-import type { RequestTrace } from '../dispatch/trace.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { NodeId, ProviderId, RequestId, SpaceId } from '../domain/ids.ts';
 import { eventView, healthItems, overview } from './activity.ts';
@@ -10,6 +9,7 @@ import type { House } from './house.ts';
 import { createKey, keyView, revokeKey, usage } from './keys.ts';
 import { nodeDetail, nodeView, nodeViews } from './node-views.ts';
 import { providerViews } from './provider-views.ts';
+import { findTrace, listRequests } from './request-history.ts';
 import { requestView, traceSteps } from './request-views.ts';
 import { founderView, patchRole, roleEffect, roleModels, roleViews } from './role-views.ts';
 import { testRequest } from './test-request.ts';
@@ -28,13 +28,6 @@ export function operatorOf(house: House): Operations {
     const view = roleViews(house).find((each) => each.id === id);
     if (!view) throw new SwitchyardError('role_not_found');
     return view;
-  };
-  const traceOf = async (id: string): Promise<RequestTrace> => {
-    const recent = house.requests.get(id as RequestId);
-    if (recent) return recent;
-    const stored = await house.store.traces.get(id as RequestId);
-    if (!stored) throw new SwitchyardError('request_not_found');
-    return stored.detail as unknown as RequestTrace;
   };
   const spaceOf = (id: string) => {
     const space = house.gate.space(id as SpaceId);
@@ -203,44 +196,11 @@ export function operatorOf(house: House): Operations {
       return DONE;
     },
 
-    'requests.list': async (filter) => {
-      // The newest thousand answer from memory; older pages come from disk.
-      const {
-        limit,
-        before,
-        fromMs,
-        toMs,
-        errorCode,
-        providerId,
-        outcome,
-        overflowed,
-        role: only,
-        project,
-        route,
-        model,
-      } = filter;
-      let rows = house.requests.list().map((trace) => requestView(trace, house));
-      const at = before ? rows.findIndex(({ id }) => id === before) : -1;
-      if (before) rows = rows.slice(at + 1);
-      rows = rows.filter(
-        (row) =>
-          (!only || row.role === only) &&
-          (!project || row.project === project) &&
-          (!route || row.route === route) &&
-          (!outcome || row.outcome === outcome) &&
-          (!providerId || row.providerId === providerId) &&
-          (!model || row.model === model) &&
-          (!errorCode || row.errorCode === errorCode) &&
-          (overflowed === undefined || row.overflowed === overflowed) &&
-          (fromMs === undefined || row.atMs >= fromMs) &&
-          (toMs === undefined || row.atMs < toMs),
-      );
-      return { requests: rows.slice(0, limit), more: rows.length > limit };
-    },
+    'requests.list': async (filter) => listRequests(filter, house),
     'requests.get': async ({ id }) => {
-      const trace = await traceOf(id);
+      const trace = await findTrace(id as RequestId, house);
       return {
-        request: requestView(trace, house),
+        request: requestView(trace.summary, house),
         steps: [...traceSteps(trace, house)],
         replay: trace.choices.length > 0 ? JSON.stringify(trace.choices) : null,
       };

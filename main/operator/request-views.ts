@@ -2,6 +2,7 @@ import type { RequestView, TraceStep } from '../../preload/contract.ts';
 import type { RequestTrace } from '../dispatch/trace.ts';
 import { ERRORS } from '../domain/errors.ts';
 import type { ProviderId } from '../domain/ids.ts';
+import type { RequestSummary } from '../domain/observation.ts';
 import type { Explanation } from '../router/explanation.ts';
 import { REASONS, type ReasonCode } from '../router/reasons.ts';
 import type { House } from './house.ts';
@@ -19,10 +20,7 @@ function nameOf(id: ProviderId, house: House): Named {
   return { name: `${model} on ${node}`, kind: engine === 'openrouter' ? 'cloud' : 'local' };
 }
 
-const isOverflow = ({ spill }: Explanation) => spill !== null;
-
-export function requestView(trace: RequestTrace, house: House): RequestView {
-  const { summary } = trace;
+export function requestView(summary: RequestSummary, house: House): RequestView {
   const project = house.store.access.projects().find(({ id }) => id === summary.project);
   return {
     id: summary.id,
@@ -30,16 +28,16 @@ export function requestView(trace: RequestTrace, house: House): RequestView {
     project: summary.project,
     projectName: project?.name ?? summary.project,
     role: summary.role,
-    model: summary.model ?? trace.requestedModel ?? summary.role,
-    policy: trace.policy,
-    policyFrom: trace.policyFrom,
+    model: summary.model ?? summary.requestedModel ?? summary.role,
+    policy: summary.policy,
+    policyFrom: summary.policyFrom,
     class: summary.class,
     route: summary.route,
     providerId: summary.provider,
     providerName: summary.provider ? nameOf(summary.provider, house).name : null,
     outcome: summary.outcome === 'success' ? 'ok' : summary.outcome,
     errorCode: summary.code,
-    overflowed: summary.route === 'cloud' && trace.choices.some(isOverflow),
+    overflowed: summary.overflowed,
     attempts: summary.attempts,
     queueMs: summary.queueMs,
     firstByteMs: summary.firstByteMs,

@@ -43,7 +43,7 @@ export class TopicHub {
   start(): void {
     const { requests, events } = this.#house;
     this.#unsubscribe.push(
-      requests.subscribe((trace) => this.#push('requests', requestView(trace, this.#house), false)),
+      requests.subscribe(({ summary }) => this.#push('requests', requestView(summary, this.#house), false)),
       events.subscribe((event) => this.#push('events', eventView(event), event.needsPerson)),
     );
   }
@@ -119,7 +119,7 @@ export class TopicHub {
     switch (topic) {
       case 'requests': {
         const rows = this.#house.requests.list().slice(0, LOG_ROWS).reverse();
-        return { topic, type: 'snapshot', rows: rows.map((trace) => requestView(trace, this.#house)) };
+        return { topic, type: 'snapshot', rows: rows.map(({ summary }) => requestView(summary, this.#house)) };
       }
       case 'events':
         return { topic, type: 'snapshot', rows: this.#house.events.recent().map(eventView) };

@@ -44,6 +44,7 @@ export class Sampler implements RequestObserver {
     series.fold(`finished.${role}`, 1, 'sum');
     if (route) series.fold(`count.${route}`, 1, 'sum');
     if (outcome === 'failed') series.fold('count.refused', 1, 'sum');
+    if (summary.overflowed) series.fold('count.overflowed', 1, 'sum');
     if (code === 'queue_full' || code === 'engine_busy') series.fold('429.local', 1, 'sum');
     if (outcome === 'success' && summary.firstByteMs !== null && !summary.acrossGap) {
       series.latency(`latency.${role}`, summary.firstByteMs);
