@@ -40,6 +40,7 @@ async function makeAgent(options: AgentOptions, controllers: Controllers): Promi
     port: options.port,
     name: options.name,
     engines: options.engines,
+    aliases: options.aliases,
     detect: options.detect,
     advertise: options.advertise,
     onFault: (sentence) => console.error(sentence),

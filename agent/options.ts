@@ -11,6 +11,7 @@ npm run agent -- controllers rm ID    remove one
 
   --listen HOST:PORT     where control planes reach it (default 0.0.0.0:${DEFAULT_PORT}; port 0: any free one)
   --engine URL           an engine beyond those found by themselves; may be repeated
+  --alias NAME=MODEL     a further name for a model of these engines; may be repeated
   --no-detect            use only the engines named, and the built-in encoder
   --openrouter-url URL   base address of the cloud account's API
   --data-dir DIR         where identity and pairings are kept
@@ -24,6 +25,8 @@ export interface AgentOptions {
   readonly host: string;
   readonly port: number;
   readonly engines: readonly EngineAddress[];
+  /** Further names, by the engine's own name of the model. */
+  readonly aliases: ReadonlyMap<string, readonly string[]>;
   readonly detect: boolean;
   readonly openrouterUrl: string | null;
   readonly dataDir: string;
@@ -65,6 +68,7 @@ export function parseAgentArguments(args: readonly string[], env: NodeJS.Process
     command: 'run',
     ...(embedded ? { host: '127.0.0.1', port: 0 } : parseListen(values.listen)),
     engines: (values.engine ?? []).map(parseEngineAddress),
+    aliases: parseAliases(values.alias ?? []),
     detect: values['no-detect'] !== true,
     openrouterUrl: values['openrouter-url'] === undefined ? null : parseCloudUrl(values['openrouter-url']),
     dataDir,
@@ -83,6 +87,7 @@ function parse(args: readonly string[]) {
       options: {
         listen: { type: 'string' },
         engine: { type: 'string', multiple: true },
+        alias: { type: 'string', multiple: true },
         'no-detect': { type: 'boolean' },
         'openrouter-url': { type: 'string' },
         'data-dir': { type: 'string' },
@@ -107,6 +112,21 @@ function parseListen(text: string | undefined): { readonly host: string; readonl
   if (match === null || port > 65_535) throw new RangeError('--listen takes HOST:PORT, for instance 0.0.0.0:7412.');
   const host = match[1] ?? match[2] ?? '';
   return { host: host === '' ? '0.0.0.0' : host, port };
+}
+
+/** `NAME=MODEL`: the first `=` divides, so a model may have one in its name. */
+function parseAliases(texts: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const aliases = new Map<string, string[]>();
+  for (const text of texts) {
+    const at = text.indexOf('=');
+    const [name, model] = [text.slice(0, at).trim(), text.slice(at + 1).trim()];
+    const fits = (part: string) => part !== '' && part.length <= 512;
+    if (at < 0 || !fits(name) || !fits(model)) {
+      throw new RangeError('--alias takes NAME=MODEL, for instance qwen3:8b=Qwen/Qwen3-8B.');
+    }
+    aliases.set(model, [...(aliases.get(model) ?? []), name]);
+  }
+  return aliases;
 }
 
 /** https; plain http only to this machine, where tests and stand-ins live. */

@@ -55,4 +55,5 @@ export interface EngineAdapter {
   readonly processMark: string | null;
 }
 
-export type ServedCall = 'success' | 'engine-failed' | 'other';
+/** `moved`: another process or model answered than the one that was inspected. */
+export type ServedCall = 'success' | 'engine-failed' | 'moved' | 'other';

@@ -11,6 +11,7 @@ import { isRecord, readUsage, SseScanner, type StreamUsage } from './sse.ts';
 /** A whole JSON answer is kept to be looked at before a byte of it leaves. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
+const STATUS_OF_EVENTS = 500;
 
 export interface ChatExchange {
   readonly path: string;
@@ -21,6 +22,7 @@ export interface ChatExchange {
   readonly keepUsage: boolean;
   readonly firstByteMs: number;
   readonly betweenMs: number;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface ChatOutcome {
@@ -96,8 +98,8 @@ class Relay implements ExchangeSink {
     }
     signal.addEventListener('abort', this.#onAbort, { once: true });
     this.#startedMs = this.#clock.nowMs();
-    const { path, body, firstByteMs, betweenMs } = this.#exchange;
-    this.#running = this.#http.stream({ method: 'POST', path, body, firstByteMs, betweenMs }, this);
+    const { path, body, firstByteMs, betweenMs, headers = {} } = this.#exchange;
+    this.#running = this.#http.stream({ method: 'POST', path, body, firstByteMs, betweenMs, headers }, this);
   }
 
   onHead(status: number, headers: IncomingHttpHeaders): void {
@@ -224,6 +226,9 @@ class Relay implements ExchangeSink {
 
   #streamError(malformed: boolean): EngineFailure {
     if (this.#responded) return this.#interrupted();
+    const error = this.#scanner?.error ?? null;
+    // The status was sent before the engine knew better. TGI says 422 in the event whatever happened, so only its words count.
+    if (error !== null) return this.#classify(STATUS_OF_EVENTS, error, this.#headers);
     return new EngineFailure(malformed ? 'engine_invalid_response' : 'engine_error', { engineStatus: this.#status });
   }
 

@@ -13,6 +13,7 @@ export interface HttpAnswer {
 export interface FetchOptions {
   readonly method?: 'GET' | 'POST';
   readonly body?: Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   /** Longer answers fail as `engine_invalid_response`. */
   readonly maxBytes: number;
@@ -38,6 +39,7 @@ export class EngineHttp {
   readonly #calls: Connections;
   readonly #probes: Connections;
   readonly #headers: Readonly<Record<string, string>>;
+  #probedProcess: Promise<string | null> = Promise.resolve(null);
 
   /** `headers` go with every request (an engine's own API key). */
   constructor(origin: string, clock: Clock, watch: SocketWatch, headers: Readonly<Record<string, string>> = {}) {
@@ -45,11 +47,7 @@ export class EngineHttp {
     this.#clock = clock;
     this.#headers = headers;
     this.#calls = new Connections(origin, watch);
-    this.#probes = new Connections(
-      origin,
-      { admits: (address) => watch.admits(address), readMark: async () => null },
-      2,
-    );
+    this.#probes = new Connections(origin, watch, 2);
   }
 
   /** Takes a connection for a call; give it back with `giveBack` when its exchanges are over. */
@@ -111,6 +109,7 @@ export class EngineHttp {
         firstByteMs: timeoutMs,
         betweenMs: timeoutMs,
         ...(options.body === undefined ? {} : { body: options.body }),
+        ...(options.headers === undefined ? {} : { headers: options.headers }),
         ...(options.generation === undefined ? {} : { generation: options.generation }),
       });
       const sink: ExchangeSink = {
@@ -157,11 +156,18 @@ export class EngineHttp {
     }
   }
 
+  /** Mark of the process that answered the last probe; null before the first, and where it cannot be read. */
+  get probedProcess(): Promise<string | null> {
+    return this.#probedProcess;
+  }
+
   /** Like `fetchOn`, on a kept connection that calls never use. */
   async probe(path: string, options: FetchOptions): Promise<HttpAnswer> {
     const connection = this.#probes.take();
     try {
-      return await this.fetchOn(connection, path, options);
+      const answer = await this.fetchOn(connection, path, options);
+      this.#probedProcess = connection.processMark;
+      return answer;
     } finally {
       this.#probes.give(connection);
     }

@@ -5,6 +5,7 @@ import type { EngineReport } from '../wire/control.ts';
 import type { IncomingCall } from '../wire/stream.ts';
 import type { EngineAdapter, EngineDefinition, Load } from './adapter.ts';
 import { type EngineAddress, furthest, type Reach, reachOf, within } from './address.ts';
+import { type Aliases, withAliases } from './aliases.ts';
 import { EngineCall } from './engine-call.ts';
 import { EngineHttp } from './engine-http.ts';
 import { EngineFailure } from './failure.ts';
@@ -25,6 +26,8 @@ export interface ServedEngine {
   stop(): void;
   /** Looks again, soon. */
   poke(): void;
+  /** Calls of one control plane that run here now; absent: they are nobody else's business (a cloud account). */
+  runningOf?(controller: string): number;
 }
 
 export interface HttpEngineOptions {
@@ -32,11 +35,14 @@ export interface HttpEngineOptions {
   readonly definitions: readonly EngineDefinition[];
   readonly clock: Clock;
   readonly marks: ProcessMarks;
+  readonly aliases: Aliases;
   /** State, models or process are not what the last report said. */
   onChange(): void;
 }
 
 const LOAD_PERIOD_MS = 2000;
+/** Where several control planes share an engine, each hears of the others' calls, but not more often than this. */
+const LOAD_NEWS_MS = 500;
 
 /** One engine at one address: identified, inspected, watched, used. */
 export class HttpEngine implements ServedEngine {
@@ -61,6 +67,8 @@ export class HttpEngine implements ServedEngine {
   #probesAnswered = 0;
   #reported = '';
   #cancelLoad: (() => void) | null = null;
+  readonly #controllers = new Set<string>();
+  #cancelNews: (() => void) | null = null;
   #stopped = true;
   #unreachableSinceMs: number | null = null;
 
@@ -91,6 +99,7 @@ export class HttpEngine implements ServedEngine {
     this.#stopped = true;
     this.#loop.stop();
     this.#cancelLoad?.();
+    this.#cancelNews?.();
     this.#giveUpCalls();
     this.#http.close();
   }
@@ -116,7 +125,7 @@ export class HttpEngine implements ServedEngine {
       foreign: this.#foreign,
       errorsTotal: this.#errors,
       probesAnswered: this.#probesAnswered,
-      models: this.#inspected ? [...(this.#adapter?.models ?? [])] : [],
+      models: this.#inspected ? withAliases(this.#adapter?.models ?? [], this.#options.aliases) : [],
     };
   }
 
@@ -136,16 +145,17 @@ export class HttpEngine implements ServedEngine {
       incoming.fail(new EngineFailure('engine_busy').failure);
       return;
     }
+    this.#controllers.add(incoming.controller);
+    this.#newsOfLoad();
     const call = new EngineCall(incoming, release);
     this.#calls.add(call);
     const limitBefore = limits(adapter);
     void adapter.serve(call).then((outcome) => {
       release();
+      this.#newsOfLoad();
       this.#calls.delete(call);
-      if (outcome === 'engine-failed') {
-        this.#errors++;
-        this.#loop.poke();
-      }
+      if (outcome === 'engine-failed') this.#errors++;
+      if (outcome === 'engine-failed' || outcome === 'moved') this.#loop.poke();
       if (limits(adapter) !== limitBefore) this.#changed();
     });
   }
@@ -168,21 +178,13 @@ export class HttpEngine implements ServedEngine {
   }
 
   async #look(): Promise<void> {
-    if (!this.#identified) {
-      this.#reach = await this.#findReach();
-      const found = await identify(this.#http, this.#options.definitions);
-      if (found === null) throw new EngineFailure('engine_unreachable');
-      if (this.#adapter?.kind !== found.definition.kind) {
-        this.#speed.forget();
-        this.#adapter = found.definition.create(this.#http, this.#speed);
-      }
-      this.#identified = true;
-      this.#inspected = false;
-      this.#version = found.identity.version;
+    let adapter = this.#identified && this.#adapter !== null ? this.#adapter : await this.#identify();
+    let pulse = await adapter.pulse();
+    if (pulse.changed && this.#inspected) {
+      // Another process, version or list of models: it may be another engine altogether.
+      adapter = await this.#identify();
+      pulse = await adapter.pulse();
     }
-    const adapter = this.#adapter;
-    if (adapter === null) return;
-    const pulse = await adapter.pulse();
     if (pulse.state === 'loading') {
       this.#inspected = false;
       this.#become('loading', 'The engine is loading its model.');
@@ -196,6 +198,20 @@ export class HttpEngine implements ServedEngine {
       this.#inspected = true;
     }
     this.#become('ready', null);
+  }
+
+  async #identify(): Promise<EngineAdapter> {
+    this.#reach = await this.#findReach();
+    const found = await identify(this.#http, this.#options.definitions);
+    if (found === null) throw new EngineFailure('engine_unreachable');
+    const same = this.#adapter?.kind === found.definition.kind ? this.#adapter : null;
+    if (same === null) this.#speed.forget();
+    const adapter = same ?? found.definition.create(this.#http, this.#speed);
+    this.#adapter = adapter;
+    this.#identified = true;
+    this.#inspected = false;
+    this.#version = found.identity.version;
+    return adapter;
   }
 
   #lost(): void {
@@ -255,7 +271,22 @@ export class HttpEngine implements ServedEngine {
     }
     // Ours may have begun or ended while it was asked: the larger count is taken, so that nobody is invented.
     const ours = Math.max(before, this.#slots.occupied);
-    this.#foreign = this.#load.running === null ? 0 : Math.max(0, this.#load.running - ours);
+    const foreign = this.#load.running === null ? 0 : Math.max(0, this.#load.running - ours);
+    const isNews = foreign !== this.#foreign;
+    this.#foreign = foreign;
+    if (isNews) this.#options.onChange();
+  }
+
+  runningOf(controller: string): number {
+    return this.#slots.runningOf(controller);
+  }
+
+  #newsOfLoad(): void {
+    if (this.#controllers.size < 2 || this.#cancelNews !== null) return;
+    this.#cancelNews = this.#options.clock.after(LOAD_NEWS_MS, () => {
+      this.#cancelNews = null;
+      if (!this.#stopped) this.#options.onChange();
+    });
   }
 }
 

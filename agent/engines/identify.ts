@@ -13,7 +13,10 @@ export interface EvidenceAnswer {
   readonly json: unknown;
 }
 
-/** What an address answers to GETs. Each path is asked at most once, one after the other on a kept connection. */
+/**
+ * What an address answers to GETs. Each path is asked at most once (once more with other headers), one after the other on a
+ * kept connection.
+ */
 export class Evidence {
   readonly #http: EngineHttp;
   readonly #answers = new Map<string, Promise<EvidenceAnswer | null>>();
@@ -23,22 +26,21 @@ export class Evidence {
   }
 
   /** Null when nothing usable came: refused, too slow, too long. */
-  get(path: string): Promise<EvidenceAnswer | null> {
-    const known = this.#answers.get(path);
+  get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<EvidenceAnswer | null> {
+    const key = `${path} ${JSON.stringify(headers)}`;
+    const known = this.#answers.get(key);
     if (known !== undefined) return known;
-    const asked = this.#ask(path);
-    this.#answers.set(path, asked);
+    const asked = this.#ask(path, headers);
+    this.#answers.set(key, asked);
     return asked;
   }
 
-  async #ask(path: string): Promise<EvidenceAnswer | null> {
+  async #ask(path: string, headers: Readonly<Record<string, string>>): Promise<EvidenceAnswer | null> {
     try {
-      const { status, headers, body } = await this.#http.probe(path, {
-        timeoutMs: PROBE_TIMEOUT_MS,
-        maxBytes: MAX_BYTES,
-      });
+      const answer = await this.#http.probe(path, { timeoutMs: PROBE_TIMEOUT_MS, maxBytes: MAX_BYTES, headers });
+      const { status, body } = answer;
       const text = body.toString('utf8');
-      const server = headers.server;
+      const { server } = answer.headers;
       return { status, server: typeof server === 'string' ? server : '', text, json: parse(text) };
     } catch {
       return null;

@@ -53,46 +53,7 @@ export function digestOf(props: Props, model: Model): string {
   return createHash('sha256').update(told).digest('hex').slice(0, 32);
 }
 
-/** @returns value of a Prometheus gauge without labels; null when it is not there. */
-export function gauge(metrics: string, name: string): number | null {
-  for (const line of metrics.split('\n')) {
-    if (!line.startsWith(name)) continue;
-    const value = Number(line.slice(name.length));
-    if (Number.isFinite(value)) return value;
-  }
-  return null;
-}
-
-/** Limits named in the server's own refusals. The texts are read for their numbers and go no further. */
-export interface Refusal {
-  readonly kind: 'batch' | 'context';
-  readonly limitTokens: number | null;
-  readonly tokens: number | null;
-}
-
-/** Recognises "input is longer than I can take", which arrives as 400 or as 500. */
-export function refusalOf(body: unknown): Refusal | null {
-  const parsed = ErrorBody.safeParse(body);
-  if (!parsed.success) return null;
-  const { message, type, n_ctx, n_prompt_tokens } = parsed.data.error;
-  if (type === 'exceed_context_size_error') {
-    return { kind: 'context', limitTokens: n_ctx ?? null, tokens: n_prompt_tokens ?? null };
-  }
-  const batch = /input \((\d+) tokens\) is too large to process.*batch size: (\d+)/.exec(message);
-  if (batch !== null) return { kind: 'batch', limitTokens: Number(batch[2]), tokens: Number(batch[1]) };
-  return /input is too large to process|larger than the max context size/.test(message)
-    ? { kind: 'batch', limitTokens: null, tokens: null }
-    : null;
-}
-
-const ErrorBody = z.object({
-  error: z.object({
-    message: z.string().default(''),
-    type: z.string().default(''),
-    n_ctx: count.optional(),
-    n_prompt_tokens: count.optional(),
-  }),
-});
+const ErrorBody = z.object({ error: z.object({ type: z.string().default('') }) });
 
 export function errorType(body: unknown): string {
   const parsed = ErrorBody.safeParse(body);

@@ -1,37 +1,17 @@
 import type { ModelReport } from '../wire/control.ts';
+import { countEach } from './count-each.ts';
 import type { EngineHttp } from './engine-http.ts';
-import { jsonOf } from './json-answer.ts';
-import { digestOf, type Model, type Props, refusalOf } from './llamacpp-facts.ts';
-import { readScores } from './scores.ts';
+import { EngineFailure } from './failure.ts';
+import { digestOf, type Model, type Props } from './llamacpp-facts.ts';
+import { ModelFacts } from './model-facts.ts';
+import { tooLongOf } from './refusals.ts';
 import { isRecord } from './sse.ts';
-import { readVectors } from './vectors.ts';
+import { post, tryChat, tryEmbedding, tryRerank } from './trials.ts';
 
-/** A first call may wait behind a full queue or for a model to warm up. */
-const TRIAL_TIMEOUT_MS = 60_000;
-const MAX_BYTES = 4 * 1024 * 1024;
 /** llama.cpp's own default of `--ubatch-size`, assumed when the server does not say. */
 const DEFAULT_BATCH_TOKENS = 512;
 /** One request may carry any number of inputs; beyond this a failure costs too much work. */
 const MAX_BATCH = 256;
-
-/** A model as reported, and what is learnt about it while it works. */
-export class ModelFacts {
-  #report: ModelReport;
-
-  constructor(report: ModelReport) {
-    this.#report = report;
-  }
-
-  get report(): ModelReport {
-    return this.#report;
-  }
-
-  /** The engine itself has named a lower limit of one input. */
-  learnLimit(tokens: number): void {
-    const { maxInputTokens } = this.#report;
-    if (maxInputTokens === null || tokens < maxInputTokens) this.#report = { ...this.#report, maxInputTokens: tokens };
-  }
-}
 
 /**
  * What the model can do, found by one tiny request for each task: flags decide, and no route tells them. A server that embeds
@@ -62,44 +42,7 @@ export async function inspectModel(http: EngineHttp, props: Props, model: Model)
     tokenCounting: 'exact',
     loaded: true,
     sizeBytes: model.meta?.size ?? null,
-    tokensPerSecond: null,
-    ttftMs: null,
-    remoteHost: null,
-    trial: false,
   });
-}
-
-async function post(http: EngineHttp, path: string, body: object): Promise<{ status: number; json: unknown }> {
-  const bytes = Buffer.from(JSON.stringify(body));
-  const answer = await http.fetch(path, { body: bytes, timeoutMs: TRIAL_TIMEOUT_MS, maxBytes: MAX_BYTES });
-  return { status: answer.status, json: jsonOf(answer) };
-}
-
-/** @returns the width of the model's vectors, null when it does not embed. */
-async function tryEmbedding(http: EngineHttp, model: string): Promise<number | null> {
-  const { status, json } = await post(http, '/v1/embeddings', { model, input: ['a'], encoding_format: 'base64' });
-  if (status !== 200) return null;
-  try {
-    return readVectors(json, { count: 1, width: null, cut: null, normalise: false }).width;
-  } catch {
-    return null;
-  }
-}
-
-async function tryRerank(http: EngineHttp, model: string): Promise<boolean> {
-  const { status, json } = await post(http, '/v1/rerank', { model, query: 'a', documents: ['a', 'b'] });
-  if (status !== 200) return false;
-  try {
-    return readScores(json, 2).length === 2;
-  } catch {
-    return false;
-  }
-}
-
-async function tryChat(http: EngineHttp, model: string): Promise<boolean> {
-  const messages = [{ role: 'user', content: 'a' }];
-  const { status, json } = await post(http, '/v1/chat/completions', { model, messages, max_tokens: 1 });
-  return status === 200 && isRecord(json) && Array.isArray(json.choices) && json.choices.length > 0;
 }
 
 /**
@@ -112,6 +55,22 @@ async function findLimit(http: EngineHttp, model: string, context: number, path:
     path === 'embed'
       ? await post(http, '/v1/embeddings', { model, input: [text] })
       : await post(http, '/v1/rerank', { model, query: 'a', documents: [text] });
-  const refusal = refusalOf(json);
+  const refusal = tooLongOf(json);
   return Math.min(context, refusal === null ? DEFAULT_BATCH_TOKENS : (refusal.limitTokens ?? DEFAULT_BATCH_TOKENS));
+}
+
+/** Tokens of each text, special tokens included. */
+export function countTokens(
+  http: EngineHttp,
+  texts: readonly string[],
+  signal: AbortSignal,
+  timeoutMs: number,
+): Promise<number[]> {
+  return countEach(http, '/tokenize', texts, signal, timeoutMs, {
+    body: (content) => ({ content, add_special: true }),
+    read: (answer) => {
+      if (!isRecord(answer) || !Array.isArray(answer.tokens)) throw new EngineFailure('unsupported_task');
+      return answer.tokens.length;
+    },
+  });
 }

@@ -30,6 +30,7 @@ export class SseScanner {
   #finished = false;
   #done = false;
   #dataEvents = 0;
+  #error: unknown = null;
 
   /** `keepUsage`: the client asked for the usage chunk itself. `collect` gets every event, parsed (for assembling). */
   constructor(keepUsage: boolean, collect: ((event: unknown) => void) | null = null) {
@@ -50,6 +51,11 @@ export class SseScanner {
   /** `[DONE]` was seen. It proves nothing by itself: some engines send it after an error. */
   get done(): boolean {
     return this.#done;
+  }
+
+  /** The event that reported an error, parsed; null when there was none or it was no JSON. For classifying, not for passing on. */
+  get error(): unknown {
+    return this.#error;
   }
 
   /** Events with data so far, `[DONE]` not counted: an upper bound of the tokens. */
@@ -117,7 +123,10 @@ export class SseScanner {
     }
     this.#collect?.(parsed);
     if (!isRecord(parsed)) return 'pass';
-    if (parsed.error !== undefined && parsed.error !== null) return 'error';
+    if (parsed.error !== undefined && parsed.error !== null) {
+      this.#error = parsed;
+      return 'error';
+    }
     const choices = Array.isArray(parsed.choices) ? parsed.choices : [];
     for (const choice of choices) {
       if (!isRecord(choice)) continue;

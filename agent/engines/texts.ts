@@ -1,4 +1,5 @@
 import type { IncomingCall } from '../wire/stream.ts';
+import { isRecord } from './sse.ts';
 import type { VectorBatch } from './vectors.ts';
 import { vectorBytes } from './vectors.ts';
 
@@ -13,6 +14,51 @@ export function readTexts(body: Uint8Array): readonly string[] {
   } catch {
     return [];
   }
+}
+
+export interface RankedTexts {
+  readonly query: string;
+  readonly documents: readonly string[];
+}
+
+/** Query and documents of a rerank call; empty when the body is none. */
+export function readRanked(body: Uint8Array): RankedTexts {
+  const none = { query: '', documents: [] };
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
+    if (!isRecord(parsed) || typeof parsed.query !== 'string' || !Array.isArray(parsed.documents)) return none;
+    return { query: parsed.query, documents: parsed.documents.map((text) => (typeof text === 'string' ? text : '')) };
+  } catch {
+    return none;
+  }
+}
+
+export interface InputPart {
+  /** A JSON array of strings. */
+  readonly inputs: Uint8Array;
+  readonly count: number;
+}
+
+/** The inputs of an embed call in parts of at most `maxBytes` each; a single longer text is a part of its own. */
+export function inputParts(body: Uint8Array, count: number, maxBytes: number): readonly InputPart[] {
+  if (body.byteLength <= maxBytes) return [{ inputs: body, count }];
+  const parts: InputPart[] = [];
+  let texts: string[] = [];
+  let bytes = 2;
+  const close = () => {
+    if (texts.length > 0) parts.push({ inputs: Buffer.from(`[${texts.join(',')}]`), count: texts.length });
+    texts = [];
+    bytes = 2;
+  };
+  for (const text of readTexts(body)) {
+    const json = JSON.stringify(text);
+    const size = Buffer.byteLength(json) + 1;
+    if (bytes + size > maxBytes) close();
+    texts.push(json);
+    bytes += size;
+  }
+  close();
+  return parts;
 }
 
 /** Answers an embed call with its vectors, no faster than they are taken. */

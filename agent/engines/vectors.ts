@@ -51,6 +51,15 @@ export function readVectors(answer: unknown, demand: VectorDemand): VectorBatch 
   return assemble(rows, demand);
 }
 
+/**
+ * Takes the vectors out of rows of numbers, as native routes answer (`/api/embed` of Ollama, `/embed` of TEI).
+ * @throws EngineFailure as `readVectors`
+ */
+export function readRows(rows: unknown, demand: VectorDemand): VectorBatch {
+  if (!Array.isArray(rows)) throw invalid('The engine answered without vectors.');
+  return readVectors({ data: rows.map((embedding) => ({ embedding })) }, demand);
+}
+
 function decode(embedding: unknown): Float32Array | null {
   if (typeof embedding === 'string') {
     const bytes = Buffer.from(embedding, 'base64');
@@ -89,6 +98,22 @@ export function assemble(rows: readonly (Float32Array | undefined)[], demand: Ve
   if (broken.length > 0)
     throw invalid('The engine answered with vectors that are not finite or have no length.', broken);
   return { values, count: rows.length, width };
+}
+
+/** @throws EngineFailure `engine_invalid_response` when they differ in width */
+export function joinBatches(batches: readonly VectorBatch[]): VectorBatch {
+  const [first, ...more] = batches;
+  if (first === undefined) throw invalid('The engine answered without vectors.');
+  if (more.length === 0) return first;
+  const { width } = first;
+  if (more.some((batch) => batch.width !== width)) throw invalid('The engine answered with vectors of several widths.');
+  const values = new Float32Array(batches.reduce((sum, batch) => sum + batch.values.length, 0));
+  let at = 0;
+  for (const batch of batches) {
+    values.set(batch.values, at);
+    at += batch.values.length;
+  }
+  return { values, count: values.length / width, width };
 }
 
 /** Every value finite, and not all zero. One pass: the sum of squares is NaN or infinite if a value is. */

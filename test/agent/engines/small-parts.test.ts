@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { parseEngineAddress, reachOf, within } from '../../../agent/engines/address.ts';
 import { EngineCall } from '../../../agent/engines/engine-call.ts';
 import { EngineFailure } from '../../../agent/engines/failure.ts';
-import { gauge, refusalOf } from '../../../agent/engines/llamacpp-facts.ts';
 import { ProbeLoop } from '../../../agent/engines/probe-loop.ts';
+import { sumOf } from '../../../agent/engines/prometheus.ts';
+import { tooLongOf } from '../../../agent/engines/refusals.ts';
 import { Slots } from '../../../agent/engines/slots.ts';
 import { SpeedSignals } from '../../../agent/engines/speed.ts';
 import { ManualClock } from '../../session/manual-clock.ts';
@@ -88,18 +89,18 @@ describe("llama.cpp's own words", () => {
   it('are read for limits and counts', () => {
     const batch =
       'input (1030 tokens) is too large to process. increase the physical batch size (current batch size: 512)';
-    expect(refusalOf(error(batch))).toEqual({ kind: 'batch', limitTokens: 512, tokens: 1030 });
+    expect(tooLongOf(error(batch))).toEqual({ limitTokens: 512, tokens: 1030 });
     const context = { type: 'exceed_context_size_error', n_prompt_tokens: 7518, n_ctx: 2048 };
-    expect(refusalOf(error('request exceeds', context))).toEqual({ kind: 'context', limitTokens: 2048, tokens: 7518 });
-    expect(refusalOf(error('out of memory'))).toBeNull();
-    expect(refusalOf('input (9 tokens) is too large to process')).toBeNull();
+    expect(tooLongOf(error('request exceeds', context))).toEqual({ limitTokens: 2048, tokens: 7518 });
+    expect(tooLongOf(error('out of memory'))).toBeNull();
+    expect(tooLongOf('input (9 tokens) is too large to process')).toBeNull();
   });
 
   it('are gauges: absent is null, 0 is 0', () => {
     const metrics =
       '# TYPE llamacpp:requests_deferred gauge\nllamacpp:requests_deferred 0\nllamacpp:requests_processing 2\n';
-    expect(gauge(metrics, 'llamacpp:requests_deferred ')).toBe(0);
-    expect(gauge(metrics, 'llamacpp:other ')).toBeNull();
+    expect(sumOf(metrics, 'llamacpp:requests_deferred')).toBe(0);
+    expect(sumOf(metrics, 'llamacpp:other')).toBeNull();
   });
 });
 

@@ -1,0 +1,291 @@
+import type { Clock } from '../../main/domain/time.ts';
+import type { CallHead, Trailers } from '../wire/calls.ts';
+import type { ModelReport } from '../wire/control.ts';
+import type { IncomingCall } from '../wire/stream.ts';
+import type { EngineAdapter, EngineKind, Inspection, Load, Pulse, ServedCall } from './adapter.ts';
+import { chatTrailers, relayChat } from './chat-relay.ts';
+import type { Connection } from './connections.ts';
+import type { ChatHead, EmbedAnswer, EmbedRoute, EngineDialect } from './dialect.ts';
+import type { EngineHttp, HttpAnswer } from './engine-http.ts';
+import { SocketReplaced } from './exchange.ts';
+import { EngineFailure, failureOf } from './failure.ts';
+import { jsonOf } from './json-answer.ts';
+import type { ModelFacts } from './model-facts.ts';
+import { refused, refusedInputs } from './refusals.ts';
+import { SocketMarks } from './socket-marks.ts';
+import type { SpeedSignals } from './speed.ts';
+import { splice } from './splice.ts';
+import { isRecord } from './sse.ts';
+import { type InputPart, inputParts, readRanked, readTexts, sendVectors } from './texts.ts';
+import { joinBatches, type VectorDemand } from './vectors.ts';
+
+const SCORES_BYTES = 4 * 1024 * 1024;
+/** 256 vectors 8,192 wide as base64, or a third of them as numbers, with room. */
+const VECTORS_BYTES = 64 * 1024 * 1024;
+
+type HeadOf<Op extends CallHead['op']> = CallHead & { readonly op: Op };
+
+/** An engine served over HTTP, whatever its dialect: marks, models, and the way of each kind of call. */
+export class DialectAdapter implements EngineAdapter {
+  readonly kind: EngineKind;
+  readonly #dialect: EngineDialect;
+  readonly #http: EngineHttp;
+  readonly #speed: SpeedSignals;
+  readonly #clock: Clock;
+  readonly #marks: SocketMarks;
+  #models = new Map<string, ModelFacts>();
+  #version: string | null = null;
+  /** As inspected; null: whatever answers there now has to be inspected first. */
+  #identity: string | null = null;
+  #process: string | null = null;
+  #mark: string | null = null;
+
+  constructor(dialect: EngineDialect, http: EngineHttp, speed: SpeedSignals, clock: Clock) {
+    this.kind = dialect.kind;
+    this.#dialect = dialect;
+    this.#http = http;
+    this.#speed = speed;
+    this.#clock = clock;
+    this.#marks = new SocketMarks(http, (connection, signal) => dialect.sign(connection, signal));
+  }
+
+  get processMark(): string | null {
+    return this.#mark;
+  }
+
+  get models(): readonly ModelReport[] {
+    return [...this.#models.values()].map(({ report }) => ({ ...report, ...this.#speed.of(report.model) }));
+  }
+
+  async inspect(): Promise<Inspection> {
+    // The sign is read first: what changes while the rest is read shows at the next look.
+    const { identity } = await this.#dialect.pulse();
+    const { version, slots, models } = await this.#dialect.inspect();
+    const { process, mark } = await this.#marks.now();
+    this.#identity = identity;
+    this.#version = version;
+    this.#process = process;
+    this.#mark = mark;
+    this.#models = new Map(models.map((facts) => [facts.report.model, facts]));
+    return { version, slots: Math.max(1, slots) };
+  }
+
+  async pulse(): Promise<Pulse> {
+    const { state, identity } = await this.#dialect.pulse();
+    const process = await this.#http.probedProcess;
+    const moved = process !== null && this.#process !== null && process !== this.#process;
+    return { state, changed: moved || identity !== this.#identity };
+  }
+
+  load(): Promise<Load> {
+    return this.#dialect.load();
+  }
+
+  async serve(call: IncomingCall): Promise<ServedCall> {
+    try {
+      call.end(await this.#serve(call));
+      return 'success';
+    } catch (error) {
+      if (call.signal.aborted) return 'other';
+      const failure = failureOf(error);
+      call.fail(failure);
+      if (failure.blame === 'fingerprint') return this.#identity === null ? 'moved' : 'other';
+      return failure.blame === 'engine' || failure.blame === 'transport' ? 'engine-failed' : 'other';
+    }
+  }
+
+  #serve(call: IncomingCall): Promise<Trailers> {
+    const { head } = call;
+    const model = this.#models.get(head.model);
+    if (model === undefined) throw new EngineFailure('model_missing');
+    if (head.op !== 'tokenize' && !model.report.tasks.includes(head.op)) throw new EngineFailure('unsupported_task');
+    switch (head.op) {
+      case 'chat':
+        return this.#chat(call, head, model);
+      case 'embed':
+        return this.#embed(call, head, model);
+      case 'rerank':
+        return this.#rerank(call, head, model);
+      case 'tokenize':
+        return this.#tokenize(call, head, model);
+    }
+  }
+
+  async #chat(call: IncomingCall, head: ChatHead, model: ModelFacts): Promise<Trailers> {
+    const { stream, wantsUsage, path, firstByteMs, betweenTokensMs } = head;
+    const { headers = {} } = this.#dialect;
+    const body = splice(call.body, [
+      { key: 'model', how: 'set', json: JSON.stringify(head.model) },
+      { key: 'switchyard', how: 'remove' },
+      ...this.#dialect.chatEdits(head),
+    ]);
+    if (body === null) throw new EngineFailure('engine_refused');
+    const exchange = { path, body, stream, keepUsage: wantsUsage, firstByteMs, betweenMs: betweenTokensMs, headers };
+    const outcome = await relayChat(this.#http, exchange, call, this.#clock, (status, answer, answered) =>
+      refused(status, answer, answered, 'context_too_long'),
+    );
+    if (outcome.firstByteMs !== null) this.#speed.firstByte(head.model, outcome.firstByteMs);
+    if (outcome.tokensPerSecond !== null && outcome.usage !== null) {
+      const { completionTokens } = outcome.usage;
+      this.#speed.tokens(head.model, completionTokens, (completionTokens / outcome.tokensPerSecond) * 1000);
+    }
+    return chatTrailers(outcome, this.#fingerprint(model, this.#mark));
+  }
+
+  async #embed(call: IncomingCall, head: HeadOf<'embed'>, model: ModelFacts): Promise<Trailers> {
+    const route = this.#dialect.embed;
+    if (route === null) throw new EngineFailure('unsupported_task');
+    const startedMs = this.#clock.nowMs();
+    const connection = this.#http.take();
+    try {
+      const parts = inputParts(call.body, head.count, route.maxBytes);
+      const { answers, mark } = await this.#embedOn(connection, route, parts, call, head, model);
+      const engineMs = this.#clock.nowMs() - startedMs;
+      const promptTokens = total(answers.map((answer) => answer.promptTokens));
+      this.#speed.tokens(head.model, promptTokens ?? 0, engineMs);
+      await sendVectors(call, joinBatches(answers.map(({ batch }) => batch)));
+      return this.#finished(promptTokens, engineMs, this.#fingerprint(model, mark));
+    } finally {
+      this.#http.giveBack(connection);
+    }
+  }
+
+  /**
+   * The process is known before it sees a text, and is still the same when its vectors have come: behind a proxy the engine
+   * can change without the connection noticing.
+   */
+  async #embedOn(
+    connection: Connection,
+    route: EmbedRoute,
+    parts: readonly InputPart[],
+    call: IncomingCall,
+    head: HeadOf<'embed'>,
+    model: ModelFacts,
+  ): Promise<{ readonly answers: readonly EmbedAnswer[]; readonly mark: string | null }> {
+    for (let attempt = 1; ; attempt++) {
+      const before = await this.#marks.of(connection, call.signal);
+      // A caller may know an older process than the one that was inspected; that says nothing of the engine.
+      if (before.mark !== this.#mark) this.#identity = null;
+      if (head.processMark !== null && head.processMark !== before.mark) throw new EngineFailure('fingerprint_changed');
+      try {
+        const answers: EmbedAnswer[] = [];
+        for (const { inputs, count } of parts) {
+          const body = route.body(head.model, inputs);
+          const answer = await this.#post(call, route.path, body, head.timeoutMs, VECTORS_BYTES, connection, before);
+          if (answer.status !== 200) throw await this.#refused(answer, call, model);
+          answers.push(route.read(this.#noErrorIn(answer), demandOf(head, count)));
+        }
+        await this.#isStill(before.mark, connection, model, call.signal);
+        return { answers, mark: before.mark };
+      } catch (error) {
+        // The kept socket was closed before a text went out; the new one is looked at first, once.
+        if (!(error instanceof SocketReplaced) || attempt > 1) throw error;
+      }
+    }
+  }
+
+  /** @throws EngineFailure `fingerprint_changed`: the vectors that have come may be anybody's */
+  async #isStill(mark: string | null, connection: Connection, model: ModelFacts, signal: AbortSignal): Promise<void> {
+    const { signHolds } = this.#dialect;
+    const now = await (signHolds === 'each-answer'
+      ? this.#marks.read(connection, signal)
+      : this.#marks.of(connection, signal));
+    const digest = await this.#dialect.digestNow?.(connection, model, signal);
+    const otherDigest = digest !== undefined && digest !== model.report.digest;
+    if (now.mark === mark && !otherDigest) return;
+    this.#identity = null;
+    throw new EngineFailure('fingerprint_changed');
+  }
+
+  async #rerank(call: IncomingCall, head: HeadOf<'rerank'>, model: ModelFacts): Promise<Trailers> {
+    const route = this.#dialect.rerank;
+    if (route === null) throw new EngineFailure('unsupported_task');
+    const startedMs = this.#clock.nowMs();
+    const { query, documents } = readRanked(call.body);
+    const scores: number[] = [];
+    const tokens: (number | null)[] = [];
+    const step = Math.min(route.maxDocuments, Math.max(1, documents.length));
+    for (let from = 0; from < documents.length; from += step) {
+      const some = documents.slice(from, from + step);
+      const body = route.body(head.model, query, some);
+      const answer = await this.#post(call, route.path, body, head.timeoutMs, SCORES_BYTES);
+      if (answer.status !== 200) throw await this.#refused(answer, call, model);
+      const part = route.read(this.#noErrorIn(answer), some.length);
+      scores.push(...part.scores);
+      tokens.push(part.promptTokens);
+    }
+    if (scores.length !== head.count) throw new EngineFailure('engine_refused');
+    const engineMs = this.#clock.nowMs() - startedMs;
+    const promptTokens = total(tokens);
+    this.#speed.tokens(head.model, promptTokens ?? 0, engineMs);
+    this.#answerJson(call, head.count, { scores });
+    return this.#finished(promptTokens, engineMs, this.#fingerprint(model, this.#mark));
+  }
+
+  async #tokenize(call: IncomingCall, head: HeadOf<'tokenize'>, model: ModelFacts): Promise<Trailers> {
+    const count = this.#dialect.counter(model);
+    if (count === null) throw new EngineFailure('unsupported_task');
+    const startedMs = this.#clock.nowMs();
+    const tokens = await count(readTexts(call.body), call.signal, head.timeoutMs);
+    this.#answerJson(call, tokens.length, { tokens });
+    return this.#finished(null, this.#clock.nowMs() - startedMs, this.#fingerprint(model, this.#mark));
+  }
+
+  /** On `connection` and its socket where given, else on any. */
+  #post(
+    { signal }: IncomingCall,
+    path: string,
+    body: Buffer,
+    timeoutMs: number,
+    maxBytes: number,
+    connection: Connection | null = null,
+    socket: { readonly generation: number } | null = null,
+  ): Promise<HttpAnswer> {
+    const { headers = {} } = this.#dialect;
+    const options = { body, timeoutMs, maxBytes, signal, headers };
+    if (connection === null || socket === null) return this.#http.fetch(path, options);
+    return this.#http.fetchOn(connection, path, { ...options, generation: socket.generation });
+  }
+
+  #refused(answer: HttpAnswer, call: IncomingCall, model: ModelFacts): Promise<EngineFailure> {
+    return refusedInputs(answer, call, model, this.#dialect.counter(model));
+  }
+
+  /** A 200 may be an error all the same. */
+  #noErrorIn(answer: HttpAnswer): HttpAnswer {
+    // Only an error is short; a megabyte of vectors is not parsed twice.
+    if (answer.body.length > SHORT_BYTES) return answer;
+    const parsed = jsonOf(answer);
+    if (isRecord(parsed) && parsed.error !== undefined && parsed.error !== null) {
+      throw new EngineFailure('engine_error', { engineStatus: 200 });
+    }
+    return answer;
+  }
+
+  #answerJson(call: IncomingCall, count: number, body: object): void {
+    call.respond({ status: 200, contentType: 'application/json', count, width: null });
+    call.write(Buffer.from(JSON.stringify(body)));
+  }
+
+  #finished(promptTokens: number | null, engineMs: number, fingerprint: Trailers['fingerprint']): Trailers {
+    const usage = promptTokens === null ? null : { promptTokens, completionTokens: 0, exact: true, costUsd: null };
+    return { usage, fingerprint, engineMs, firstByteMs: null, tokensPerSecond: null, finished: true };
+  }
+
+  #fingerprint(model: ModelFacts, processMark: string | null): Trailers['fingerprint'] {
+    const modelDigest = model.report.digest;
+    return { engine: this.kind, version: this.#version, modelDigest, upstream: null, pin: null, processMark };
+  }
+}
+
+const SHORT_BYTES = 4096;
+
+function demandOf(head: HeadOf<'embed'>, count: number): VectorDemand {
+  const { width, cut, normalise } = head;
+  return { count, width, cut, normalise };
+}
+
+/** Null when any part did not say. */
+function total(counts: readonly (number | null)[]): number | null {
+  return counts.reduce<number | null>((sum, count) => (sum === null || count === null ? null : sum + count), 0);
+}
