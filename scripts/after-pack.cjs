@@ -10,7 +10,8 @@ function nativeFiles(folder) {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { recursive: true })
     .map((file) => file.split(path.sep).join('/'))
-    .filter((file) => file.endsWith('.node'));
+    .filter((file) => file.endsWith('.node'))
+    .sort();
 }
 
 /**
