@@ -62,7 +62,11 @@ export class Agent {
     this.#heartbeats = new Heartbeats({
       clock,
       compose: () => this.#compose(),
-      send: (heartbeat) => this.server.broadcast(heartbeat),
+      send: (heartbeat) =>
+        this.server.broadcast(heartbeat, (controller) => ({
+          ...heartbeat,
+          engines: this.#fleet.reportsFor(heartbeat.engines, controller),
+        })),
     });
     const onChange = () => this.#heartbeats.changed();
     this.#fleet = new EngineFleet({

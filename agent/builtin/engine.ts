@@ -107,6 +107,10 @@ export class BuiltinEngine implements ServedEngine {
     };
   }
 
+  runningOf(controller: string): number {
+    return this.#slots.runningOf(controller);
+  }
+
   serve(incoming: IncomingCall): void {
     const { head } = incoming;
     if (head.model !== MODEL) {

@@ -65,8 +65,11 @@ export interface AgentListener {
   start(): Promise<{ readonly host: string; readonly port: number }>;
   /** Says goodbye to every session, aborts their calls, closes the port. Idempotent. */
   stop(): Promise<void>;
-  /** Sends the heartbeat to every session and keeps it as the first one of sessions to come. */
-  broadcast(heartbeat: Heartbeat): void;
+  /**
+   * Sends the heartbeat to every session and keeps it as the first one of sessions to come. `seenBy`: as one control plane should
+   * see it; absent: all see the same.
+   */
+  broadcast(heartbeat: Heartbeat, seenBy?: (controller: string) => Heartbeat): void;
   event(event: AgentEvent): void;
   /** To that control plane's session; false when it has none now. */
   send(controller: string, message: CloudFromAgent | AgentEvent): boolean;

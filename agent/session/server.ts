@@ -43,7 +43,7 @@ export class AgentServer implements AgentListener {
   });
   #server: Server | null = null;
   #stopping: Promise<void> | null = null;
-  #heartbeat: string | null = null;
+  #heartbeat: ((controller: string) => string) | null = null;
   #codeTries = 0;
   #callsOfEnded = 0;
   readonly #counts = { refused: 0, wrongCodes: 0, violations: 0, heartbeatsSkipped: 0 };
@@ -95,11 +95,11 @@ export class AgentServer implements AgentListener {
     return this.#stopping;
   }
 
-  broadcast(heartbeat: Heartbeat): void {
-    const message = JSON.stringify(heartbeat);
-    this.#heartbeat = message;
+  broadcast(heartbeat: Heartbeat, seenBy: (controller: string) => Heartbeat = () => heartbeat): void {
+    this.#heartbeat = (controller) => JSON.stringify(seenBy(controller));
     for (const session of this.#sessions.values()) {
-      if (session.live && !session.sendLatest(message)) this.#counts.heartbeatsSkipped += 1;
+      if (!session.live) continue;
+      if (!session.sendLatest(this.#heartbeat(session.controller))) this.#counts.heartbeatsSkipped += 1;
     }
   }
 
@@ -330,7 +330,7 @@ export class AgentServer implements AgentListener {
       }
     }
     this.#options.onSession?.(session.controller, 'began');
-    const first = [JSON.stringify(this.#options.welcome()), ...(this.#heartbeat === null ? [] : [this.#heartbeat])];
+    const first = [JSON.stringify(this.#options.welcome()), ...(this.#heartbeat === null ? [] : [this.#heartbeat(session.controller)])];
     session.attach(ws, early, first);
   }
 
