@@ -4,7 +4,7 @@ import { closedCloud } from './cloud/room.ts';
 import type { Discovery } from './discovery/lan-discovery.ts';
 import { AgentProbes } from './dispatch/agent-probes.ts';
 import { DispatchService } from './dispatch/dispatch-service.ts';
-import { routedProviders } from './dispatch/fleet-view.ts';
+import { keepUnchanged, routedProviders } from './dispatch/fleet-view.ts';
 import { tokenCounter } from './dispatch/token-counter.ts';
 import type { RequestTrace } from './dispatch/trace.ts';
 import { SwitchyardError } from './domain/errors.ts';
@@ -76,8 +76,9 @@ interface Running {
   readonly operations: Operations;
   readonly hub: TopicHub;
   readonly cloud: CloudDesk;
-  readonly fleet: FleetRegistry;
   readonly gateway: Gateway;
+  /** Nothing known of a machine holds any more, and no latency of now counts. */
+  readonly woke: () => void;
 }
 
 /** How long running work may end at a stop. */
@@ -194,7 +195,7 @@ export class ControlPlane {
 
     const routeAgain = () => {
       const nowMs = clock.nowMs();
-      routed = routedProviders({
+      const seen = routedProviders({
         providers: catalogue.providers,
         gate,
         cloud: cloud.standing,
@@ -202,6 +203,9 @@ export class ControlPlane {
         unreachableSince,
         nowMs,
       });
+      const kept = keepUnchanged(routed, seen);
+      if (kept === routed) return;
+      routed = kept;
       router.setProviders(routed, nowMs);
       dispatch.kick();
     };
@@ -231,6 +235,10 @@ export class ControlPlane {
       refresh();
     };
 
+    const woke = () => {
+      dispatch.noteGap();
+      fleet.forgetLiveness();
+    };
     const sampler = new Sampler({
       clock,
       series: this.#series,
@@ -245,8 +253,7 @@ export class ControlPlane {
           code: 'clock_gap',
           sentence: `The machine slept or its clock jumped by ${Math.round(gapMs / 1000)} s; machines are asked anew.`,
         });
-        dispatch.noteGap();
-        fleet.forgetLiveness();
+        woke();
       },
     });
 
@@ -391,7 +398,7 @@ export class ControlPlane {
     this.#stops.push(() => gateway.stop());
     this.#stops.push(() => dispatch.stop(DRAIN_MS));
     events.record({ severity: 'info', source: 'app', code: 'started', sentence: `Serving at ${endpoint}.` });
-    this.#running = { operations, hub, cloud: cloud.desk, fleet, gateway };
+    this.#running = { operations, hub, cloud: cloud.desk, gateway, woke };
     return { endpoint, secrets };
   }
 
@@ -427,7 +434,7 @@ export class ControlPlane {
 
   /** The machine is about to sleep, or woke up. */
   onPower(change: 'suspend' | 'resume'): void {
-    if (change === 'resume') this.#running?.fleet.forgetLiveness();
+    if (change === 'resume') this.#running?.woke();
   }
 
   #need(): Running {

@@ -330,12 +330,16 @@ export class AgentServer implements AgentListener {
       }
     }
     this.#options.onSession?.(session.controller, 'began');
-    const first = [JSON.stringify(this.#options.welcome()), ...(this.#heartbeat === null ? [] : [this.#heartbeat(session.controller)])];
+    const first = [
+      JSON.stringify(this.#options.welcome()),
+      ...(this.#heartbeat === null ? [] : [this.#heartbeat(session.controller)]),
+    ];
     session.attach(ws, early, first);
   }
 
   /** Ends every session of a control plane that is no longer known. */
   #cut(controller: string): void {
+    this.#options.onRevoked?.(controller);
     const last = JSON.stringify({ t: 'revoked' });
     for (const session of [...this.#sessions.values()]) {
       if (session.controller === controller) void session.close(CLOSE.revoked, last);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ProviderId, SpaceId } from '../domain/ids.ts';
 import type { Provider } from '../domain/provider.ts';
 import { ROLES } from '../domain/roles.ts';
@@ -57,6 +58,32 @@ export function routedProviders(input: FleetViewInput): readonly RoutedProvider[
   });
   for (const id of input.unreachableSince.keys()) if (!seen.has(id)) input.unreachableSince.delete(id);
   return routed;
+}
+
+/**
+ * What has not changed stays the very object it was, and the whole list too when nothing has: the router makes up its tables
+ * anew for every provider that is another object, and most heartbeats say nothing new.
+ */
+export function keepUnchanged(
+  before: readonly RoutedProvider[],
+  now: readonly RoutedProvider[],
+): readonly RoutedProvider[] {
+  const known = new Map(before.map((provider) => [provider.id, provider]));
+  const kept = now.map((provider) => {
+    const old = known.get(provider.id);
+    return old !== undefined && isSame(old, provider) ? old : provider;
+  });
+  const same = kept.length === before.length && kept.every((provider, at) => provider === before[at]);
+  return same ? before : kept;
+}
+
+/** The two clocks are read one after the other, and the wall is set right now and then. */
+const CLOCK_NOISE_MS = 5;
+
+function isSame(a: RoutedProvider, b: RoutedProvider): boolean {
+  const apartMs = Math.abs((a.verifiedAtMs ?? 0) - (b.verifiedAtMs ?? 0));
+  const sameCheck = (a.verifiedAtMs === null) === (b.verifiedAtMs === null) && apartMs <= CLOCK_NOISE_MS;
+  return sameCheck && isDeepStrictEqual({ ...a, verifiedAtMs: b.verifiedAtMs }, b);
 }
 
 function unreachableSince(provider: Provider, { unreachableSince: since, nowMs }: FleetViewInput): number | null {
