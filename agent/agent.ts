@@ -2,8 +2,11 @@ import os from 'node:os';
 import type { Clock } from '../main/domain/time.ts';
 import { findEncoder, type StartChild, startChild } from './builtin/child.ts';
 import { BuiltinEngine } from './builtin/engine.ts';
+import type { CloudSide } from './cloud/create.ts';
+import type { OpenRouterEngine } from './cloud/openrouter.ts';
 import { Advertiser, type AdvertiserNote } from './discovery/advertiser.ts';
 import type { EngineAddress } from './engines/address.ts';
+import type { Aliases } from './engines/aliases.ts';
 import { engineDefinitions } from './engines/definitions.ts';
 import type { ServedEngine } from './engines/engine.ts';
 import { EngineFleet } from './engines/fleet.ts';
@@ -25,6 +28,7 @@ export interface AgentParts {
   readonly port: number;
   readonly name: string | null;
   readonly engines: readonly EngineAddress[];
+  readonly aliases?: Aliases;
   /** Let control planes on the network find this agent. Absent: no. */
   readonly advertise?: boolean;
   /** Look for engines at well-known loopback ports. */
@@ -32,8 +36,8 @@ export interface AgentParts {
   readonly gpus?: GpuSampler;
   /** Starts the built-in encoder's child; null: there is no built-in encoder. Absent: as a child process of Node. */
   readonly startEncoder?: StartChild | null;
-  /** Engines that are not reached at an address of this machine: the cloud account. */
-  readonly furtherEngines?: (onChange: () => void) => readonly ServedEngine[];
+  /** The cloud account: an engine, and the lane of keys. Absent: this agent takes no keys. */
+  readonly cloud?: (side: CloudSide) => OpenRouterEngine;
   /** A handler failed; for the log of whoever runs the agent. Carries no foreign text. */
   onFault?(sentence: string): void;
 }
@@ -48,6 +52,7 @@ export class Agent {
   readonly server: AgentServer;
   readonly #parts: AgentParts;
   readonly #fleet: EngineFleet;
+  readonly #cloud: OpenRouterEngine | null;
   readonly #heartbeats: Heartbeats;
   readonly #gpus: GpuSampler;
   readonly #load = new HostLoad();
@@ -69,12 +74,19 @@ export class Agent {
         })),
     });
     const onChange = () => this.#heartbeats.changed();
+    const fault = () => parts.onFault?.('A handler of the session failed.');
+    const cloud = parts.cloud?.({
+      send: (controller, message) => void this.server.send(controller, message),
+      onChange,
+    });
+    this.#cloud = cloud ?? null;
     this.#fleet = new EngineFleet({
       clock,
       marks: createProcessMarks(),
       definitions: engineDefinitions(clock),
       named: parts.engines,
-      builtIn: [...this.#builtIn(onChange), ...(parts.furtherEngines?.(onChange) ?? [])],
+      builtIn: [...this.#builtIn(onChange), ...(cloud ? [cloud] : [])],
+      ...(parts.aliases === undefined ? {} : { aliases: parts.aliases }),
       ...(parts.detect ? {} : { ports: [] }),
       onChange,
     });
@@ -88,10 +100,18 @@ export class Agent {
       serve: (call) => this.#fleet.serve(call),
       onDetect: () => void this.#fleet.detect(),
       onControllers: onChange,
+      ...(cloud
+        ? {
+            onPush: (controller, frame) => cloud.push(controller, frame),
+            onAsk: (controller, ask) => void cloud.ask(controller, ask).catch(fault),
+          }
+        : {}),
+      onRevoked: (controller) => cloud?.forget(controller),
       onSession: (controller, change) => {
-        if (change === 'began') clock.after(0, () => this.#tellNotes(controller)); // when its socket is taken over
+        if (change === 'silent' || change === 'ended') cloud?.abort(controller);
+        if (change === 'began') clock.after(0, () => this.#greet(controller)); // when its socket is taken over
       },
-      onFault: () => parts.onFault?.('A handler of the session failed.'),
+      onFault: fault,
     });
   }
 
@@ -130,8 +150,9 @@ export class Agent {
     this.#advertiser.start();
   }
 
-  /** What keeps this machine from being found is told to each control plane that comes. */
-  #tellNotes(controller: string): void {
+  /** What keeps this machine from being found, and how its key stands, is told to each control plane that comes. */
+  #greet(controller: string): void {
+    this.#cloud?.greet(controller);
     for (const note of this.#advertiser?.notes() ?? []) this.server.send(controller, eventOf(note));
   }
 

@@ -1,7 +1,8 @@
 import { watch } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { Agent, type AgentAddress } from './agent.ts';
 import { createAgentClock } from './clock.ts';
+import { prepareOpenRouter } from './cloud/create.ts';
 import { parentChannel } from './embedded.ts';
 import { harden } from './hardening.ts';
 import { type AgentCommand, type AgentOptions, parseAgentArguments, USAGE } from './options.ts';
@@ -31,8 +32,16 @@ async function main(): Promise<void> {
 }
 
 async function makeAgent(options: AgentOptions, controllers: Controllers): Promise<Agent> {
+  const clock = createAgentClock();
+  const cloud = await prepareOpenRouter({
+    clock,
+    folder: options.dataDir,
+    keyring: await keyringText(process.env),
+    baseUrl: options.openrouterUrl,
+  });
   return new Agent({
-    clock: createAgentClock(),
+    clock,
+    cloud,
     version: VERSION,
     identity: await loadIdentity(options.dataDir),
     controllers,
@@ -45,6 +54,17 @@ async function makeAgent(options: AgentOptions, controllers: Controllers): Promi
     advertise: options.advertise,
     onFault: (sentence) => console.error(sentence),
   });
+}
+
+/** A keyring in the environment, or in the file that it names. @throws RangeError when that file cannot be read */
+async function keyringText(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const { SWITCHYARD_KEYRING: text, SWITCHYARD_KEYRING_FILE: file } = env;
+  if (text !== undefined || file === undefined || file === '') return text;
+  try {
+    return await readFile(file, 'utf8');
+  } catch {
+    throw new RangeError('The file that SWITCHYARD_KEYRING_FILE names cannot be read.');
+  }
 }
 
 async function run(options: AgentOptions): Promise<void> {

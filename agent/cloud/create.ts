@@ -14,22 +14,26 @@ export interface CloudOptions {
   readonly keyring: string | undefined;
   /** `--openrouter-url`; null: OpenRouter itself. */
   readonly baseUrl: string | null;
+}
+
+/** What the engine is given of the agent around it. */
+export interface CloudSide {
   /** To the session of a control plane, if it has one now. */
   send(controller: string, message: CloudFromAgent): void;
   onChange(): void;
 }
 
 /**
- * The OpenRouter engine with what rests of its keys.
+ * Reads what rests of keys; the result makes the OpenRouter engine inside its agent.
  * @throws RangeError when the keyring or the base URL cannot be used; nothing of either is quoted
  */
-export async function createOpenRouter(options: CloudOptions): Promise<OpenRouterEngine> {
-  const { clock, folder, send, onChange } = options;
+export async function prepareOpenRouter(options: CloudOptions): Promise<(side: CloudSide) => OpenRouterEngine> {
+  const { clock, folder } = options;
   const keyring = parseKeyring(options.keyring);
   const baseUrl = safeBaseUrl(options.baseUrl ?? OPENROUTER_URL);
   if (baseUrl === null) throw new RangeError('--openrouter-url must be an https address, or http on this machine.');
   const atRest = keyring === null ? null : new SealedFile(join(folder, 'cloud-keys.json'), keyring);
   const credentials = new Credentials({ clock, baseUrl, atRest });
   await credentials.load();
-  return new OpenRouterEngine({ clock, credentials, send, onChange });
+  return (side) => new OpenRouterEngine({ clock, credentials, ...side });
 }

@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import { Agent, request } from 'undici';
+import type { Pool } from 'undici';
+import request from 'undici/lib/api/api-request.js';
+import UndiciPool from 'undici/lib/dispatcher/pool.js';
 import type { Clock } from '../../main/domain/time.ts';
 import { EngineFailure } from '../engines/failure.ts';
 
@@ -31,14 +33,8 @@ export interface CloudResponse {
  */
 export class CloudHttp {
   readonly #clock: Clock;
-  readonly #agent = new Agent({
-    connections: MAX_SOCKETS,
-    pipelining: 1,
-    allowH2: false,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: { timeout: CONNECT_MS },
-  });
+  /** By origin: as a rule one. */
+  readonly #pools = new Map<string, Pool>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -49,8 +45,9 @@ export class CloudHttp {
     const late = new AbortController();
     const stop = this.#clock.after(firstByteMs, () => late.abort());
     try {
-      const response = await request(`${baseUrl}${path}`, {
-        dispatcher: this.#agent,
+      const url = new URL(`${baseUrl}${path}`);
+      const response = await request.call(this.#pool(url.origin), {
+        path: `${url.pathname}${url.search}`,
         method: body === null ? 'GET' : 'POST',
         headers: {
           accept: 'application/json, text/event-stream',
@@ -83,7 +80,24 @@ export class CloudHttp {
   }
 
   async close(): Promise<void> {
-    await this.#agent.destroy();
+    const pools = [...this.#pools.values()];
+    this.#pools.clear();
+    await Promise.all(pools.map((pool) => pool.destroy()));
+  }
+
+  #pool(origin: string): Pool {
+    const known = this.#pools.get(origin);
+    if (known !== undefined) return known;
+    const pool = new UndiciPool(origin, {
+      connections: MAX_SOCKETS,
+      pipelining: 1,
+      allowH2: false,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: { timeout: CONNECT_MS },
+    });
+    this.#pools.set(origin, pool);
+    return pool;
   }
 }
 

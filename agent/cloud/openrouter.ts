@@ -2,7 +2,7 @@ import type { Clock } from '../../main/domain/time.ts';
 import type { ServedEngine } from '../engines/engine.ts';
 import { EngineFailure, failureOf } from '../engines/failure.ts';
 import { SpeedSignals } from '../engines/speed.ts';
-import type { CallHead, Trailers } from '../wire/calls.ts';
+import type { CallFailure, CallHead, Trailers } from '../wire/calls.ts';
 import {
   BadPush,
   CLOUD_ENGINE,
@@ -48,6 +48,8 @@ export class OpenRouterEngine implements ServedEngine {
   readonly #catalogue: CloudCatalogue;
   readonly #speed = new SpeedSignals();
   readonly #desks: Desks;
+  /** Calls now running, by control plane. */
+  readonly #calls = new Map<string, Set<AbortController>>();
   #running = 0;
   #errors = 0;
 
@@ -79,6 +81,14 @@ export class OpenRouterEngine implements ServedEngine {
 
   poke(): void {
     for (const controller of this.#desks.controllers()) void this.#desks.refresh(controller);
+  }
+
+  /**
+   * The control socket has fallen silent or is gone: its permits return soon, so that control plane's calls end now and are not
+   * answered late.
+   */
+  abort(controller: string): void {
+    for (const cut of this.#calls.get(controller) ?? []) cut.abort();
   }
 
   /** A session with a control plane has begun: it learns how its key stands. */
@@ -204,8 +214,14 @@ export class OpenRouterEngine implements ServedEngine {
       return;
     }
     this.#running++;
-    void this.#serve(call).finally(() => {
+    const { controller } = call;
+    const cut = new AbortController();
+    const calls = this.#calls.get(controller) ?? new Set();
+    this.#calls.set(controller, calls.add(cut));
+    void this.#serve(abortable(call, cut.signal)).finally(() => {
       this.#running--;
+      calls.delete(cut);
+      if (cut.signal.aborted && !call.signal.aborted) call.fail(SILENT);
     });
   }
 
@@ -308,6 +324,26 @@ export class OpenRouterEngine implements ServedEngine {
     const permit = 'cloud' in call.head ? call.head.cloud?.permit : undefined;
     if (permit !== undefined) this.#options.send(call.controller, { t: 'cloud-ended', permit, aborted, costUsd });
   }
+}
+
+/** Says nothing of OpenRouter, so that the control plane waits before it counts the permit as free. */
+const SILENT: CallFailure = {
+  ...new EngineFailure('stream_interrupted', { blame: 'transport' }, 'The control plane fell silent.').failure,
+};
+
+/** The same call, ended by a second signal too. */
+function abortable(call: IncomingCall, cut: AbortSignal): IncomingCall {
+  return {
+    controller: call.controller,
+    head: call.head,
+    body: call.body,
+    signal: AbortSignal.any([call.signal, cut]),
+    respond: (head) => call.respond(head),
+    write: (chunk) => call.write(chunk),
+    drained: () => call.drained(),
+    end: (trailers) => call.end(trailers),
+    fail: (failure) => call.fail(failure),
+  };
 }
 
 const TASKS = { chat: 'chat', embed: 'embed', rerank: 'rerank', tokenize: null } as const;

@@ -33,6 +33,8 @@ export interface AgentServerOptions {
   onAsk?(controller: string, ask: CloudAsk): void;
   /** A session began, ended, or (`silent`) has not pinged for 5 s: cloud calls of that control plane should be aborted. */
   onSession?(controller: string, change: SessionChange): void;
+  /** A control plane was removed on this machine: nothing of it may be kept. */
+  onRevoked?(controller: string): void;
   /** A control plane was paired or removed; the argument is how many remain. For heartbeats and people. */
   onControllers?(count: number): void;
   /** A handler above threw; the call or message is lost, the session lives on. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { createOpenRouter } from '../../agent/cloud/create.ts';
+import { prepareOpenRouter } from '../../agent/cloud/create.ts';
 import { CallHead } from '../../agent/wire/calls.ts';
 import { realClock, TestCall } from './driver.ts';
 
@@ -12,11 +12,13 @@ const Order = z.union([
 ]);
 const [baseUrl = '', folder = ''] = process.argv.slice(2);
 
-const engine = await createOpenRouter({
+const make = await prepareOpenRouter({
   clock: realClock,
   folder,
   keyring: process.env.SWITCHYARD_KEYRING,
   baseUrl,
+});
+const engine = make({
   send: (_, message) => process.send?.({ message }),
   onChange: () => process.send?.({ changed: true }),
 });
