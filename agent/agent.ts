@@ -11,7 +11,8 @@ import { engineDefinitions } from './engines/definitions.ts';
 import type { ServedEngine } from './engines/engine.ts';
 import { EngineFleet } from './engines/fleet.ts';
 import { createProcessMarks } from './engines/process-mark.ts';
-import { type GpuSampler, noGpus } from './gpu/sampler.ts';
+import { machineGpus } from './gpu/machine.ts';
+import type { GpuSampler } from './gpu/sampler.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { HostLoad } from './host-load.ts';
 import type { Controllers } from './session/controllers.ts';
@@ -33,6 +34,7 @@ export interface AgentParts {
   readonly advertise?: boolean;
   /** Look for engines at well-known loopback ports. */
   readonly detect: boolean;
+  /** Absent: those of this machine. */
   readonly gpus?: GpuSampler;
   /** Starts the built-in encoder's child; null: there is no built-in encoder. Absent: as a child process of Node. */
   readonly startEncoder?: StartChild | null;
@@ -62,7 +64,7 @@ export class Agent {
   constructor(parts: AgentParts) {
     this.#parts = parts;
     this.#startedAtMs = parts.clock.wallMs();
-    this.#gpus = parts.gpus ?? noGpus;
+    this.#gpus = parts.gpus ?? machineGpus(parts.clock, process.env);
     const { clock, identity, controllers, host, port } = parts;
     this.#heartbeats = new Heartbeats({
       clock,

@@ -37,6 +37,7 @@ export async function buildNode() {
     'main/store-worker': 'main/store/worker.ts',
     'agent/index': 'agent/index.ts',
     'agent/builtin-worker': 'agent/builtin/worker.ts',
+    'agent/gpu-inventory': 'agent/gpu/inventory-worker.ts',
   };
   const present = Object.entries(entries).filter(([, file]) => existsSync(at(file)));
   const results = await Promise.all([

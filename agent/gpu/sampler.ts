@@ -7,6 +7,3 @@ export interface GpuSampler {
   /** The last values; never waits. */
   latest(): readonly GpuReport[];
 }
-
-/** For machines without a GPU that can be read. */
-export const noGpus: GpuSampler = { start: () => undefined, stop: () => undefined, latest: () => [] };
