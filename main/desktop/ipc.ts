@@ -107,13 +107,7 @@ export class ConsoleIpc {
 
   #admits(event: IpcMainInvokeEvent | IpcMainEvent): boolean {
     const frame = event.senderFrame;
-    return (
-      frame !== null &&
-      frame.parent === null &&
-      frame === event.sender.mainFrame &&
-      frame.origin === APP_ORIGIN &&
-      this.#readers.has(event.sender)
-    );
+    return frame !== null && frame.parent === null && frame.origin === APP_ORIGIN && this.#readers.has(event.sender);
   }
 
   async #answer(event: IpcMainInvokeEvent, work: () => Promise<unknown>): Promise<Answer> {

@@ -1,0 +1,24 @@
+import { EventEmitter } from 'node:events';
+
+type Handler = (event: object, ...args: unknown[]) => unknown;
+
+class IpcMain extends EventEmitter {
+  readonly #handlers = new Map<string, Handler>();
+
+  handle(channel: string, handler: Handler): void {
+    if (this.#handlers.has(channel)) throw new Error(`Attempted to register a second handler for '${channel}'`);
+    this.#handlers.set(channel, handler);
+  }
+
+  removeHandler(channel: string): void {
+    this.#handlers.delete(channel);
+  }
+
+  _handler(channel: string): Handler {
+    const handler = this.#handlers.get(channel);
+    if (!handler) throw new Error(`No handler registered for '${channel}'`);
+    return handler;
+  }
+}
+
+export const ipcMain = new IpcMain();
