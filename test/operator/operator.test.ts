@@ -1,0 +1,197 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { ControlPlane } from '../../main/control-plane.ts';
+import { noDiscovery } from '../../main/discovery/lan-discovery.ts';
+import { createSystemClock } from '../../main/platform/clock.ts';
+import type { Output, TopicUpdate } from '../../preload/contract.ts';
+
+/** The real rooms in this process, without an agent: what an operator can do and what it changes. */
+const folder = mkdtempSync(path.join(tmpdir(), 'switchyard-operator-'));
+let plane: ControlPlane;
+
+const call = <Name extends Parameters<typeof expectName>[0]>(name: Name, input: unknown = {}) =>
+  plane.call(name, input) as Promise<Output<Name>>;
+// Only gives `call` its names.
+declare function expectName(name: keyof typeof import('../../preload/contract.ts').OPERATIONS): void;
+
+async function start(): Promise<void> {
+  plane = new ControlPlane({
+    clock: createSystemClock(),
+    random: Math.random,
+    randomBytes,
+    version: '0.0.0-test',
+    shell: 'headless',
+    dataFolder: folder,
+    storeWorker: new URL('../../main/store/worker.ts', import.meta.url),
+    vaultKeys: {},
+    port: 0,
+    embeddedAgent: null,
+    consoleFiles: new Map(),
+    discovery: noDiscovery,
+  });
+  await plane.start();
+}
+
+beforeAll(start);
+afterAll(async () => {
+  await plane.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const code = (name: Parameters<typeof call>[0], input: unknown) =>
+  call(name, input).then(
+    () => 'accepted',
+    (error: { code: string }) => error.code,
+  );
+
+describe('any operation', () => {
+  it('is refused by name when there is none, also when an object has such a member', async () => {
+    for (const name of ['nodes.destroy', 'constructor', '__proto__']) {
+      await expect(plane.call(name, {})).rejects.toMatchObject({ code: 'not_found' });
+    }
+  });
+
+  it('names the members that do not fit and quotes nothing of what was sent', async () => {
+    const secret = 'sk-or-v1-0123456789';
+    await expect(plane.call('roles.update', { id: 'rlm', patch: { policy: secret }, [secret]: 1 })).rejects.toSatisfy(
+      (error: { code: string; message: string }) => error.code === 'invalid_request' && !error.message.includes(secret),
+    );
+  });
+});
+
+describe('roles', () => {
+  it('change member by member, also over a restart', async () => {
+    await call('roles.update', { id: 'code-assistant', patch: { policy: 'backup', maxLocalWaitMs: 1500 } });
+    await call('roles.update', { id: 'code-assistant', patch: { cloud: { upstreams: ['deepinfra'] } } });
+    await plane.stop();
+    await start();
+    const { roles } = await call('roles.list');
+    expect(roles.map(({ id }) => id)).toEqual(['embedding', 'code-embedding', 'reranker', 'code-assistant', 'rlm']);
+    expect(roles.find(({ id }) => id === 'code-assistant')).toMatchObject({
+      policy: 'backup',
+      maxLocalWaitMs: 1500,
+      cloud: { model: 'poolside/laguna-s-2.1', upstreams: ['deepinfra'] },
+      now: { sentence: expect.stringContaining('1.5 s') },
+    });
+  });
+
+  it('without vectors take no dimension, and no role takes a threshold below 0.99', async () => {
+    expect(await code('roles.update', { id: 'rlm', patch: { dimension: 8 } })).toBe('invalid_request');
+    expect(await code('roles.update', { id: 'embedding', patch: { threshold: 0.98 } })).toBe('invalid_request');
+    expect(await code('roles.update', { id: 'embedding', patch: { threshold: 0.995 } })).toBe('accepted');
+  });
+
+  it('can be previewed: nothing changes', async () => {
+    const { effect } = await call('roles.preview', { id: 'rlm', patch: { policy: 'cloud' } });
+    expect(effect).toBe('plain');
+    const { roles } = await call('roles.list');
+    expect(roles.find(({ id }) => id === 'rlm')?.policy).toBe('local');
+  });
+});
+
+describe('API keys', () => {
+  it('are shown once, work at once, are listed without their secret, and are dead when revoked', async () => {
+    const { key, secret } = await call('keys.create', {
+      name: 'indexer',
+      project: 'Acme Search',
+      requestsPerMinute: 100,
+    });
+    expect(secret).toMatch(/^sy-[A-Za-z0-9_-]{43}$/);
+    const endpoint = (await call('app.info')).endpoint ?? '';
+    const models = () => fetch(`${endpoint}/v1/models`, { headers: { authorization: `Bearer ${secret}` } });
+    expect((await models()).status).toBe(200);
+    const listed = JSON.stringify(await call('keys.list'));
+    expect(listed).toContain('Acme Search');
+    expect(listed).not.toContain(secret.slice(3));
+    await call('keys.revoke', { id: key.id });
+    expect((await models()).status).toBe(401);
+    expect(await code('keys.revoke', { id: 'key-unknown' })).toBe('key_not_found');
+  });
+});
+
+describe('settings', () => {
+  it('change group by group, say when a restart is needed, and are there after it', async () => {
+    const { restartNeeded } = await call('settings.set', { console: { theme: 'dark' } });
+    expect(restartNeeded).toBe(false);
+    expect((await call('settings.set', { endpoint: { names: ['box.lan'] } })).restartNeeded).toBe(true);
+    await plane.stop();
+    await start();
+    const settings = await call('settings.get');
+    expect(settings.console).toMatchObject({ theme: 'dark', language: 'system' });
+    expect(settings.endpoint.names).toEqual(['box.lan']);
+  });
+
+  it('go out and come back as a file; what does not fit is said and left alone', async () => {
+    const { content } = await call('settings.export');
+    expect(content).not.toContain('box.lan'); // an address of this network
+    await call('roles.update', { id: 'reranker', patch: { policy: 'local' } });
+    const document = JSON.parse(content) as { roles: Record<string, unknown> };
+    document.roles.rlm = { policy: 'sideways' };
+    const { changed, skipped } = await call('settings.import', { content: JSON.stringify(document) });
+    expect(changed).toContain('reranker');
+    expect(skipped.map((item) => item.code)).toContain('rlm');
+    const { roles } = await call('roles.list');
+    expect(roles.find(({ id }) => id === 'reranker')?.policy).toBe('aggregate');
+    expect(roles.find(({ id }) => id === 'rlm')?.policy).toBe('local');
+    expect(await code('settings.import', { content: 'not json' })).toBe('invalid_request');
+    expect(await code('settings.import', { content: '{}' })).toBe('invalid_request');
+  });
+});
+
+describe('a diagnostic bundle', () => {
+  it('holds no key, no hash, no address', async () => {
+    const { secret } = await call('keys.create', { name: 'canary key', project: 'canary project' });
+    const { content } = await call('diagnostics.get');
+    const database = readFileSync(path.join(folder, 'vault.key')).toString('latin1').trim();
+    for (const canary of [secret, secret.slice(3, 20), 'box.lan', folder, '127.0.0.1', database.slice(0, 20)]) {
+      expect(content).not.toContain(canary);
+    }
+    expect(JSON.parse(content)).toMatchObject({ format: 'switchyard-diagnostics/1', app: { version: '0.0.0-test' } });
+  });
+});
+
+describe('what is not there', () => {
+  it('has its own code', async () => {
+    expect(await code('nodes.detail', { id: 'nobody' })).toBe('node_not_found');
+    expect(await code('nodes.drain', { id: 'nobody' })).toBe('node_not_found');
+    expect(await code('providers.weigh', { id: 'nobody', baseWeight: 2 })).toBe('provider_not_found');
+    expect(await code('requests.get', { id: 'nobody' })).toBe('request_not_found');
+    expect(await code('spaces.export', { id: 'embedding-00000000' })).toBe('space_not_found');
+    expect(await code('spaces.found', { role: 'embedding', founder: 'nobody' })).toBe('provider_not_found');
+  });
+});
+
+describe('a failed request', () => {
+  it('is listed with its code, from disk and again after a restart', async () => {
+    const { requestId, ok, error } = await call('test.request', { role: 'code-assistant' });
+    expect({ ok, code: error?.code }).toEqual({ ok: false, code: 'no_provider' });
+    await plane.stop();
+    await start();
+    const { requests } = await call('requests.list', { errorCode: 'no_provider' });
+    expect(requests[0]).toMatchObject({ id: requestId, outcome: 'failed', role: 'code-assistant', policy: 'backup' });
+    expect((await call('requests.list', { before: requestId })).requests.map(({ id }) => id)).not.toContain(requestId);
+    const { steps } = await call('requests.get', { id: requestId });
+    expect(steps.at(-1)).toMatchObject({ step: 'ended', outcome: 'failed', error: { code: 'no_provider' } });
+  });
+});
+
+describe('topics', () => {
+  it('send a snapshot at once, then rows that changed', async () => {
+    const updates: TopicUpdate[] = [];
+    const leave = plane.topics.subscribe(['roles', 'app'], (update) => updates.push(update));
+    expect(updates.map(({ topic, type }) => [topic, type])).toEqual([
+      ['roles', 'snapshot'],
+      ['app', 'value'],
+    ]);
+    await call('roles.update', { id: 'rlm', patch: { maxLocalWaitMs: 4321 } });
+    await vi.waitUntil(() => updates.some((update) => update.topic === 'roles' && update.type === 'delta'), {
+      timeout: 5000,
+    });
+    const delta = updates.find((update) => update.topic === 'roles' && update.type === 'delta');
+    expect(delta?.type === 'delta' ? delta.changed.map(({ id }) => id) : []).toEqual(['rlm']);
+    leave();
+  });
+});
