@@ -305,7 +305,8 @@ export class ControlPlane {
     this.#stops.push(
       fleet.subscribe(() => {
         refresh();
-        for (const { id, heartbeat } of fleet.nodes()) {
+        for (const { id, heartbeat, pulls } of fleet.nodes()) {
+          if (!pulls) dispatch.nodeSilent(id);
           for (const { slotPool, ok } of probes.look(id, heartbeat?.engines ?? [])) {
             for (const provider of routed)
               if (provider.slotPool === slotPool) router.probed(provider.id, ok, clock.nowMs());

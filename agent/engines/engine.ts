@@ -79,7 +79,10 @@ export class HttpEngine implements ServedEngine {
       admits: (remote: string) => within(reachOf(remote), this.#reach),
     };
     this.#http = new EngineHttp(address.origin, clock, watch);
-    this.#loop = new ProbeLoop({ probe: () => this.#probe(), onUnreachable: () => this.#lost() }, clock);
+    this.#loop = new ProbeLoop(
+      { probe: () => this.#probe(), onUnreachable: () => this.#lost(), busy: () => this.#calls.size > 0 },
+      clock,
+    );
   }
 
   /** Milliseconds (clock) since when it does not answer; null while it does. */
@@ -147,6 +150,7 @@ export class HttpEngine implements ServedEngine {
     this.#newsOfLoad();
     const call = new EngineCall(incoming, release);
     this.#calls.add(call);
+    this.#loop.hurry();
     const limitBefore = limits(adapter);
     void adapter.serve(call).then((outcome) => {
       release();

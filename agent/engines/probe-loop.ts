@@ -2,6 +2,8 @@ import type { Clock } from '../../main/domain/time.ts';
 
 /** Often enough that a kept connection (llama.cpp: 5 s) stays open between two probes. */
 const PERIOD_MS = 2000;
+/** While calls wait for the engine: should it freeze now, they must not wait long. */
+const BUSY_PERIOD_MS = 1000;
 /** After a failure: three in a row are known within a second where a port refuses. */
 const RETRY_MS = 250;
 export const FAILURES_UNTIL_UNREACHABLE = 3;
@@ -11,6 +13,8 @@ export interface ProbeTarget {
   probe(): Promise<void>;
   /** The third failure in a row. */
   onUnreachable(): void;
+  /** Calls are running. */
+  busy?(): boolean;
 }
 
 /** Looks at one engine again and again, never twice at once: probes must not pile up on a slow engine. */
@@ -22,6 +26,7 @@ export class ProbeLoop {
   #pokedWhileRunning = false;
   #failures = 0;
   #cancel: (() => void) | null = null;
+  #dueAtMs = 0;
 
   constructor(target: ProbeTarget, clock: Clock) {
     this.#target = target;
@@ -50,7 +55,20 @@ export class ProbeLoop {
     void this.#once();
   }
 
+  /** A call begins: an idle engine was to be looked at later. */
+  hurry(): void {
+    if (this.#stopped || this.#running) return;
+    if (this.#dueAtMs - this.#clock.nowMs() > BUSY_PERIOD_MS) this.#scheduleIn(BUSY_PERIOD_MS);
+  }
+
+  #scheduleIn(delayMs: number): void {
+    this.#cancel?.();
+    this.#dueAtMs = this.#clock.nowMs() + delayMs;
+    this.#cancel = this.#clock.after(delayMs, () => this.poke());
+  }
+
   async #once(): Promise<void> {
+    const startedMs = this.#clock.nowMs();
     this.#running = true;
     this.#pokedWhileRunning = false;
     let failed = false;
@@ -65,6 +83,8 @@ export class ProbeLoop {
     this.#running = false;
     if (this.#stopped) return;
     const soon = this.#pokedWhileRunning || (failed && this.#failures < FAILURES_UNTIL_UNREACHABLE);
-    this.#cancel = this.#clock.after(soon ? RETRY_MS : PERIOD_MS, () => this.poke());
+    // A probe that timed out has been waiting long enough already.
+    if (soon) this.#scheduleIn(Math.max(0, RETRY_MS - (this.#clock.nowMs() - startedMs)));
+    else this.#scheduleIn(this.#target.busy?.() ? BUSY_PERIOD_MS : PERIOD_MS);
   }
 }

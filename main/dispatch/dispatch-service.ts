@@ -17,11 +17,20 @@ import type {
   RunningWork,
 } from '../domain/work.ts';
 import type { Router } from '../router/router.ts';
-import type { AttemptId, AttemptOutcome, Decision, EndedResult, ItemTrace, ProviderRefusal } from '../router/types.ts';
+import type {
+  AttemptId,
+  AttemptOutcome,
+  Decision,
+  EndedResult,
+  ItemTrace,
+  ProviderRefusal,
+  RoutedProvider,
+} from '../router/types.ts';
+import { transportFailure } from './agent-calls.ts';
 import { ChatJob, type ChatTimeouts } from './chat-job.ts';
 import { EmbedJob } from './embed-job.ts';
 import type { DispatchDecision, Job, JobHost } from './job.ts';
-import { errorOf } from './outcomes.ts';
+import { errorOf, outcomeOf } from './outcomes.ts';
 import { RerankJob } from './rerank-job.ts';
 import { type EmbedPreparation, prepareEmbed } from './space-resolution.ts';
 import { type RequestTrace, TraceBuilder } from './trace.ts';
@@ -62,13 +71,19 @@ type FromContext =
   | 'arrivedAtMs'
   | 'totalMs';
 
+interface Running {
+  readonly entry: Entry;
+  readonly offset: number;
+  readonly provider: RoutedProvider;
+}
+
 const NOTHING: RunningWork = { cancel() {}, resume() {} };
 
 /** Drives the router: hands it events, carries out its decisions, wakes it in time. */
 export class DispatchService implements Dispatcher, JobHost {
   readonly #options: DispatchOptions;
   readonly #entries = new Map<RequestId, Entry>();
-  readonly #attempts = new Map<AttemptId, { readonly entry: Entry; readonly offset: number }>();
+  readonly #attempts = new Map<AttemptId, Running>();
   #cancelWake: () => void = () => {};
   #scheduled = false;
   #stopped = false;
@@ -158,6 +173,21 @@ export class DispatchService implements Dispatcher, JobHost {
     const result = this.#options.router.attemptEnded(attempt, outcome, this.#options.clock.nowMs());
     this.kick();
     return result;
+  }
+
+  /**
+   * Nothing has been heard of a machine for a while: what it has not begun to answer moves on, long before its session is given
+   * up. A cloud call stays until then: its agent may live and be paid for it.
+   */
+  nodeSilent(node: NodeId): void {
+    for (const [attempt, running] of [...this.#attempts]) {
+      const { job } = running.entry;
+      const begun = job.item.task === 'chat' && job.firstByteAtMs !== null;
+      if (running.provider.node !== node || running.provider.kind !== 'local' || begun) continue;
+      job.abort(attempt);
+      const failure = transportFailure('The machine fell silent.');
+      this.ended(attempt, outcomeOf(failure), failure);
+    }
   }
 
   /** The machine slept: whatever runs now is left out of latency statistics. */
@@ -274,7 +304,7 @@ export class DispatchService implements Dispatcher, JobHost {
       this.#options.router.attemptEnded(attempt, { kind: 'ignored' }, this.#options.clock.nowMs());
       return;
     }
-    this.#attempts.set(attempt, { entry, offset: range?.start ?? 0 });
+    this.#attempts.set(attempt, { entry, offset: range?.start ?? 0, provider });
     entry.attempts += 1;
     entry.queueMs ??= decision.queuedMs;
     entry.trace.choice(explanation);
