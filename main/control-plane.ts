@@ -1,6 +1,9 @@
 import probeTexts from '../assets/probes.json' with { type: 'json' };
 import type { Operations } from '../preload/contract.ts';
-import { closedCloud } from './cloud/room.ts';
+import { fleetAgents } from './cloud/fleet-agents.ts';
+import { type OpenCloud, openCloud } from './cloud/open-room.ts';
+import { permitOf } from './cloud/permits.ts';
+import { cloudEntries } from './cloud/providers.ts';
 import type { Discovery } from './discovery/lan-discovery.ts';
 import { AgentProbes } from './dispatch/agent-probes.ts';
 import { DispatchService } from './dispatch/dispatch-service.ts';
@@ -9,7 +12,7 @@ import { tokenCounter } from './dispatch/token-counter.ts';
 import type { RequestTrace } from './dispatch/trace.ts';
 import { SwitchyardError } from './domain/errors.ts';
 import type { NodeId, ProviderId } from './domain/ids.ts';
-import { ROLE_IDS, type RoleId, type RoleSettings } from './domain/roles.ts';
+import { ROLE_IDS, ROLES, type RoleId, type RoleSettings } from './domain/roles.ts';
 import type { Clock, Random } from './domain/time.ts';
 import { DEFAULT_PROJECT, ensureFirstRun, type FirstSecrets, restoreSpend } from './first-run.ts';
 import { buildCatalogue, type Catalogue } from './fleet/catalogue.ts';
@@ -25,6 +28,7 @@ import { sha256 } from './gate/service-digest.ts';
 import { MemoryKeyLimits } from './gateway/key-limits.ts';
 import type { ConsoleFile } from './gateway/ports.ts';
 import { Gateway } from './gateway/server.ts';
+import { budgetEvents, rememberAbility, wrongUpstreamEvent } from './house-cloud.ts';
 import { gateEvents, storeEvents } from './house-events.ts';
 import { levels } from './house-levels.ts';
 import { registerMetrics } from './house-metrics.ts';
@@ -126,8 +130,31 @@ export class ControlPlane {
       store: store.nodes,
       pair: pairAgent,
       makeLink: (link) => new AgentSession(link),
+      onSession: (node, change) => (change === 'began' ? cloud.sessionBegan(node) : cloud.sessionLost(node)),
+      onCloud: (node, message) => cloud.onMessage(node, message),
     });
-    const probePort = new AgentProbes((node) => fleet.opener(node));
+    const agents = fleetAgents(fleet);
+    const cloud: OpenCloud = openCloud({
+      clock,
+      random,
+      store,
+      events,
+      agents,
+      roles,
+      baseUrl: () => null,
+      projectName: (id) => store.access.projects().find((project) => project.id === id)?.name ?? id,
+      remember: () => rememberAbility(agents, cloud),
+      sizeOf: (item) => dispatch.sizeOf(item),
+      onProviders: () => refresh(),
+      onPermits: () => permitsChanged(),
+      onRefused: (status, whose) => {
+        if (status === 429) this.#series.fold(`429.${whose}`, 1, 'sum');
+      },
+    });
+    const probePort = new AgentProbes(({ node, role }) => {
+      const opener = fleet.opener(node);
+      return opener && cloud.lane.probes(opener, node, role);
+    });
     const gate = new GateService({
       clock,
       random,
@@ -136,7 +163,6 @@ export class ControlPlane {
       probeSet: parseProbeSet(probeTexts),
       digest: sha256,
     });
-    const cloud = closedCloud();
     const router = new RouterCore({ permits: cloud.permits });
 
     let catalogue: Catalogue = buildCatalogue({
@@ -155,6 +181,14 @@ export class ControlPlane {
       clock,
       gate,
       opener: (node) => fleet.opener(node),
+      withPermit: (opener, reference, maxTokens) => {
+        const permit = permitOf(reference);
+        return permit ? cloud.lane.withPermit(opener, permit, maxTokens) : opener;
+      },
+      onWrongUpstream: (provider) => {
+        tellWrongUpstream(provider);
+        if (ROLES[provider.role].task === 'embed') gate.verify(provider.id);
+      },
       countTokens: tokenCounter({ probes: probePort, gate, encoders: () => catalogue.entries }),
       providersOf: (role, model) =>
         catalogue.providers
@@ -193,8 +227,18 @@ export class ControlPlane {
       },
     });
 
+    const tellWrongUpstream = wrongUpstreamEvent(events);
+    const tellBudget = budgetEvents(events, cloud, agents);
+    /** What keeps cloud providers closed, as routed last. */
+    let closures = '';
+    const closuresNow = () =>
+      catalogue.providers
+        .filter(({ kind }) => kind === 'cloud')
+        .map((provider) => Object.values(cloud.standing(provider)).join())
+        .join(' ');
     const routeAgain = () => {
       const nowMs = clock.nowMs();
+      closures = closuresNow();
       const seen = routedProviders({
         providers: catalogue.providers,
         gate,
@@ -209,21 +253,34 @@ export class ControlPlane {
       router.setProviders(routed, nowMs);
       dispatch.kick();
     };
+    const permitsChanged = () => {
+      tellBudget();
+      router.permitsChanged();
+      if (closuresNow() === closures) dispatch.kick();
+      else routeAgain();
+    };
     const refresh = () => {
+      const baseWeight = (provider: ProviderId) => store.nodes.baseWeight(provider);
+      const nodes = fleet.nodes().map(({ id, name, state, pulls, heartbeat }) => ({
+        id,
+        name,
+        state,
+        pulls,
+        engines: heartbeat?.engines ?? [],
+      }));
+      const cloudNodes = nodes.map((node) => ({
+        ...node,
+        models: node.engines.find(({ kind }) => kind === 'openrouter')?.models ?? null,
+      }));
       catalogue = buildCatalogue({
-        nodes: fleet.nodes().map(({ id, name, state, pulls, heartbeat }) => ({
-          id,
-          name,
-          state,
-          pulls,
-          engines: heartbeat?.engines ?? [],
-        })),
+        nodes,
+        cloud: cloudEntries(cloud.catalogue.routes(), cloudNodes, baseWeight),
         roles: roles(),
         spaceWidth: (role) => {
           const space = gate.roleSpace(role);
           return space.state === 'founded' || space.state === 'anchor-lost' ? space.space.width : null;
         },
-        baseWeight: (provider) => store.nodes.baseWeight(provider),
+        baseWeight,
       });
       gate.onProviders(catalogue.entries);
       routeAgain();
@@ -277,6 +334,7 @@ export class ControlPlane {
       setRole: async (role, changed) => {
         await store.roles.put(role, changed);
         applyRoles();
+        cloud.rolesChanged();
       },
       setSettings: async (changed) => {
         await store.settings.put('general', changed as unknown as Json);
@@ -301,6 +359,8 @@ export class ControlPlane {
     this.#stops.push(() => gate.stop());
     this.#stops.push(gate.subscribe(gateEvents(events)));
     this.#stops.push(gate.subscribe(refresh));
+    cloud.start();
+    this.#stops.push(() => cloud.stop());
     applyRoles();
     this.#stops.push(
       fleet.subscribe(() => {

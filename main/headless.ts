@@ -15,6 +15,7 @@ const USAGE = `npm start -- --headless [options]
   --json                one JSON line on stdout when ready
   --no-embedded-agent   no agent for this machine
   --no-discovery        do not look for agents on the network
+  --openrouter-url URL  base address of the cloud account's API, for the agent of this machine
   --engine URL          an engine of this machine beyond those found by themselves; may be repeated`;
 
 function options() {
@@ -26,6 +27,7 @@ function options() {
       'no-embedded-agent': { type: 'boolean', default: false },
       'no-discovery': { type: 'boolean', default: false },
       engine: { type: 'string', multiple: true, default: [] },
+      'openrouter-url': { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   });
@@ -50,6 +52,7 @@ async function main(): Promise<void> {
     '--data-dir',
     `${chosen.dataDir}/agent`,
     ...chosen.engine.flatMap((url) => ['--engine', url]),
+    ...(chosen['openrouter-url'] === undefined ? [] : ['--openrouter-url', chosen['openrouter-url']]),
   ];
   const plane = new ControlPlane({
     clock,

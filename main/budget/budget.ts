@@ -9,7 +9,7 @@ import { InFlight } from './in-flight.ts';
 import { Latency } from './latency.ts';
 import { Limit } from './limit.ts';
 import type { CallOutcome, Decision, Permit, PermitAsk, Reaction, RefusalReason, Refused } from './permit.ts';
-import type { BudgetSnapshot } from './snapshot.ts';
+import type { BudgetRecord, BudgetSnapshot } from './snapshot.ts';
 import { Spend, type SpendScope, type SpendState } from './spend.ts';
 import { Suggestion } from './suggestion.ts';
 import { type AccountFacts, NOTHING_KNOWN, trustedRpm } from './trust.ts';
@@ -258,6 +258,11 @@ export class Budget {
       this.#inFlight.nextReturnMs(),
     ].filter((time) => time !== null);
     return times.length === 0 ? null : Math.max(nowMs, Math.min(...times));
+  }
+
+  /** The last cuts, steps and closures, and how many there have ever been. */
+  get diary(): { readonly records: readonly BudgetRecord[]; readonly recorded: number } {
+    return this.#diary;
   }
 
   snapshot(nowMs: number): BudgetSnapshot {

@@ -15,6 +15,7 @@ export type DiaryEvent =
 export class Diary {
   readonly #wallOf: (atMs: number) => number;
   #records: BudgetRecord[] = [];
+  #recorded = 0;
 
   constructor(wallOf: (atMs: number) => number) {
     this.#wallOf = wallOf;
@@ -24,8 +25,14 @@ export class Diary {
     return this.#records;
   }
 
+  /** Entries ever made: tells a reader how many are new. */
+  get recorded(): number {
+    return this.#recorded;
+  }
+
   note(event: DiaryEvent): void {
     const atWallMs = this.#wallOf(event.atMs);
+    this.#recorded += 1;
     if (event.kind === 'cut' || event.kind === 'cooldown-extended') {
       const { atMs: _, untilMs, ...rest } = event;
       this.#records.push({ ...rest, atWallMs, untilWallMs: this.#wallOf(untilMs) });

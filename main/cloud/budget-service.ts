@@ -74,6 +74,10 @@ export class BudgetService {
     return this.budget.snapshot(this.#nowMs());
   }
 
+  diary(): Budget['diary'] {
+    return this.budget.diary;
+  }
+
   /** @throws SwitchyardError `invalid_request` outside 1 to 256 */
   setOverride(override: number | null): void {
     this.budget.setOverride(override, this.#nowMs());

@@ -100,6 +100,18 @@ export class CloudRoom implements CloudDesk {
     await this.#options.keys.push(key, options);
   }
 
+  cooldowns(sinceMs: number): readonly { readonly fromMs: number; readonly toMs: number }[] {
+    const spans: { fromMs: number; toMs: number }[] = [];
+    for (const record of this.#options.budget.diary().records) {
+      if (record.kind !== 'cut' && record.kind !== 'cooldown-extended') continue;
+      const [fromMs, toMs] = [Math.round(record.atWallMs), Math.round(record.untilWallMs)];
+      const last = spans.at(-1);
+      if (last !== undefined && fromMs <= last.toMs) last.toMs = Math.max(last.toMs, toMs);
+      else spans.push({ fromMs, toMs });
+    }
+    return spans.filter(({ toMs }) => toMs > sinceMs);
+  }
+
   spentUsd(role: RoleId): { readonly dayUsd: number | null; readonly monthUsd: number | null } {
     const line = this.#options.budget.snapshot().spend.find((spend) => spend.scope === 'role' && spend.id === role);
     return { dayUsd: line?.day.spentUsd ?? 0, monthUsd: line?.month.spentUsd ?? 0 };

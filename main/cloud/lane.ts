@@ -17,6 +17,8 @@ export interface LaneOptions {
   readonly clock: Clock;
   readonly service: BudgetService;
   readonly catalogue: CloudCatalogue;
+  /** A call has failed while somebody waited for it. */
+  onFailed?(permit: Permit, failure: CallFailure): void;
 }
 
 /** Every cloud call goes through here: with a permit, with its pin, and its end told to the budget. */
@@ -80,6 +82,7 @@ export class CloudLane {
         once(() =>
           failure.cloud === undefined ? service.callLost(permit) : service.ended(permit, failedOutcome(failure)),
         );
+        this.#options.onFailed?.(permit, failure);
         handlers.onFailure(failure);
       },
     });

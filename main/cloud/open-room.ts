@@ -55,6 +55,8 @@ export interface OpenCloudOptions {
   onProviders(): void;
   /** Permits may be had: `router.permitsChanged()`, then decide. */
   onPermits(): void;
+  /** OpenRouter or an upstream has refused a call. `whose`: the pinned upstream, else the model. */
+  onRefused?(status: number, whose: string): void;
 }
 
 /** The cloud with its agents: what the composition root makes instead of `closedCloud`. */
@@ -120,13 +122,24 @@ export function openCloud(options: OpenCloudOptions): OpenCloud {
     keys,
     catalogue,
     service,
-    lane: new CloudLane({ clock, service, catalogue }),
+    lane: new CloudLane({
+      clock,
+      service,
+      catalogue,
+      onFailed: ({ ask }, failure) => {
+        const status = failure.cloud?.status ?? null;
+        if (status !== null) options.onRefused?.(status, ask.upstream ?? ask.model);
+      },
+    }),
     desk: new CloudDeskRoom({
       clock,
       budget: service,
       keys,
       catalogue,
-      baseUrl: () => options.baseUrl() ?? 'https://openrouter.ai/api/v1',
+      baseUrl: () => {
+        const told = agents.ready().flatMap(({ node }) => keys.status(node)?.baseUrl ?? []);
+        return options.baseUrl() ?? told[0] ?? 'https://openrouter.ai/api/v1';
+      },
       projectName: options.projectName,
       remember: options.remember,
     }),

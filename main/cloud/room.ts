@@ -4,6 +4,12 @@ import type { Provider } from '../domain/provider.ts';
 import type { CloudDesk } from '../operator/cloud-desk.ts';
 import type { PermitPort } from '../router/types.ts';
 
+/** A code that programs know and a sentence for people. */
+export interface Reason {
+  readonly code: string;
+  readonly sentence: string;
+}
+
 /** The cloud as the composition root wires it: the operator's desk, the router's permits, and each provider's standing. */
 export interface CloudRoom {
   readonly desk: CloudDesk;
@@ -74,6 +80,7 @@ export function closedCloud(): CloudRoom {
         key.fill(0);
         throw new SwitchyardError('not_ready', NO_AGENT.sentence);
       },
+      cooldowns: () => [],
       spentUsd: () => ({ dayUsd: null, monthUsd: null }),
       offered: () => ({ offered: null, nearest: [] }),
       modelsFor: () => null,

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { CallOpener } from '../../agent/wire/stream.ts';
-import type { NodeId } from '../domain/ids.ts';
 import type { Provider } from '../domain/provider.ts';
 import type { ProbeAnswer, ProbeOptions, ProbePort } from '../gate/probe-port.ts';
 import { callWhole, readVectors } from './agent-calls.ts';
@@ -15,15 +14,16 @@ const TokenCounts = z.object({ tokens: z.array(z.number().int().min(0)) });
 
 /** Probes and token counts over the same sessions, agents and adapters that production work takes. */
 export class AgentProbes implements ProbePort {
-  readonly #opener: (node: NodeId) => CallOpener | null;
+  readonly #opener: (provider: Provider) => CallOpener | null;
 
-  constructor(opener: (node: NodeId) => CallOpener | null) {
+  /** @param opener to the provider's machine, for calls of its role */
+  constructor(opener: (provider: Provider) => CallOpener | null) {
     this.#opener = opener;
   }
 
   async embed(provider: Provider, texts: readonly string[], options: ProbeOptions): Promise<ProbeAnswer> {
     const answer = await callWhole(
-      this.#opener(provider.node),
+      this.#opener(provider),
       {
         op: 'embed',
         engine: provider.engine,
@@ -50,7 +50,7 @@ export class AgentProbes implements ProbePort {
 
   async tokenize(provider: Provider, texts: readonly string[], signal: AbortSignal): Promise<readonly number[] | null> {
     const answer = await callWhole(
-      this.#opener(provider.node),
+      this.#opener(provider),
       {
         op: 'tokenize',
         engine: provider.engine,

@@ -1,5 +1,6 @@
 import type { CallFailure, ResponseHead, Trailers } from '../../agent/wire/calls.ts';
 import type { OutgoingCall } from '../../agent/wire/stream.ts';
+import type { CallSize } from '../budget/spend.ts';
 import type { SwitchyardError } from '../domain/errors.ts';
 import type { ChatSink, ChatWork, RequestContext, Route, WorkUsage } from '../domain/work.ts';
 import type { AttemptId, RouterItem } from '../router/types.ts';
@@ -15,6 +16,11 @@ export interface ChatTimeouts {
 
 /** An answer that is not streamed is held back whole up to here, so that a death in its middle can still be mended elsewhere. */
 const HOLD_BYTES = 4 << 20;
+
+/** What a request counts for that states no output length. */
+const UNSTATED_TOKENS = 1024;
+/** What it may take of a cloud model: OpenRouter's check of the balance would assume the model's maximum. */
+const CLOUD_TOKENS = 8192;
 
 /** A chat: one attempt at a time, bytes passed on as they come. */
 export class ChatJob implements Job {
@@ -53,17 +59,26 @@ export class ChatJob implements Job {
     };
   }
 
+  /** 1,024 may be what the client stated, or nothing: the dearer of both counts. */
+  get size(): CallSize {
+    const { body, maxOutputTokens } = this.#work;
+    const output = maxOutputTokens === UNSTATED_TOKENS ? CLOUD_TOKENS : maxOutputTokens;
+    return { promptBytes: body.byteLength, maxOutputTokens: output, documents: 0 };
+  }
+
   get usage(): WorkUsage | null {
     return this.#trailers?.usage ?? null;
   }
 
-  start({ attempt, provider }: DispatchDecision, route: Route): void {
+  start(decision: DispatchDecision, route: Route): void {
+    const { attempt, provider } = decision;
     this.#attempt = attempt;
     this.#head = null;
     this.#held = [];
     this.#heldBytes = 0;
     this.route = route;
-    const opener = this.#host.opener(provider.node);
+    const room = (provider.contextTokens ?? Number.POSITIVE_INFINITY) - this.#work.promptTokens;
+    const opener = this.#host.opener(decision, Math.max(UNSTATED_TOKENS, Math.min(CLOUD_TOKENS, room)));
     if (!opener) {
       this.#ended(attempt, transportFailure('The machine has no session now.'));
       return;

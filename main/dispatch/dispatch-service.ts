@@ -1,5 +1,6 @@
 import type { CallFailure } from '../../agent/wire/calls.ts';
 import type { CallOpener } from '../../agent/wire/stream.ts';
+import type { CallSize } from '../budget/spend.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { NodeId, RequestId, SpaceId } from '../domain/ids.ts';
 import type { RequestObserver, RequestSummary } from '../domain/observation.ts';
@@ -23,8 +24,10 @@ import type {
   Decision,
   EndedResult,
   ItemTrace,
+  PermitRef,
   ProviderRefusal,
   RoutedProvider,
+  RouterItem,
 } from '../router/types.ts';
 import { transportFailure } from './agent-calls.ts';
 import { ChatJob, type ChatTimeouts } from './chat-job.ts';
@@ -38,6 +41,10 @@ import { type RequestTrace, TraceBuilder } from './trace.ts';
 export interface DispatchOptions extends EmbedPreparation {
   readonly router: Router;
   readonly opener: (node: NodeId) => CallOpener | null;
+  /** The same opener under a permit of the budget; absent: there is no cloud. */
+  readonly withPermit?: (opener: CallOpener, permit: PermitRef, maxTokens: number | null) => CallOpener;
+  /** Another upstream than the pinned one has answered for this provider. */
+  readonly onWrongUpstream?: (provider: RoutedProvider) => void;
   /** As the operator has set them now. */
   readonly timeouts: () => ChatTimeouts;
   /**
@@ -117,8 +124,15 @@ export class DispatchService implements Dispatcher, JobHost {
     return this.#entries.size;
   }
 
-  opener(node: NodeId): CallOpener | null {
-    return this.#options.opener(node);
+  opener({ provider, permit }: DispatchDecision, maxTokens: number | null): CallOpener | null {
+    const { opener, withPermit } = this.#options;
+    const plain = opener(provider.node);
+    return plain === null || permit === null || !withPermit ? plain : withPermit(plain, permit, maxTokens);
+  }
+
+  /** What a call for a waiting item may cost; nothing for an item that is unknown here. */
+  sizeOf(item: RouterItem): CallSize {
+    return this.#entries.get(item.context.id)?.job.size ?? { promptBytes: 0, maxOutputTokens: 0, documents: 0 };
   }
 
   chat(work: ChatWork, sink: ChatSink): RunningWork {
@@ -170,6 +184,7 @@ export class DispatchService implements Dispatcher, JobHost {
     const known = this.#attempts.get(attempt);
     this.#attempts.delete(attempt);
     if (known && failure) known.entry.lastFailure = { failure, offset: known.offset };
+    if (known && failure?.cloud?.wrongUpstream === true) this.#options.onWrongUpstream?.(known.provider);
     const result = this.#options.router.attemptEnded(attempt, outcome, this.#options.clock.nowMs());
     this.kick();
     return result;

@@ -1,4 +1,5 @@
 import type { CallFailure } from '../../agent/wire/calls.ts';
+import type { CallSize } from '../budget/spend.ts';
 import type { SwitchyardError } from '../domain/errors.ts';
 import type { RequestId, SpaceId } from '../domain/ids.ts';
 import type { AnswerSink, EmbedAnswer, RequestContext, Route, WorkUsage } from '../domain/work.ts';
@@ -11,6 +12,9 @@ import { outcomeOf } from './outcomes.ts';
 import { estimateTokens } from './rerank-job.ts';
 
 const encoder = new TextEncoder();
+
+/** Inputs of one cloud call at most, as the cloud's providers state it. */
+const MAX_CLOUD_BATCH = 96;
 
 /** An embedding request whose texts fit its space. */
 export interface FittedEmbedWork {
@@ -35,6 +39,7 @@ export type EmbedGuard = Pick<Gate, 'admit' | 'record' | 'verdict'>;
 export class EmbedJob implements Job {
   readonly context: RequestContext;
   readonly item: RouterItem;
+  readonly size: CallSize;
   readonly #work: FittedEmbedWork;
   readonly #sink: AnswerSink<EmbedAnswer>;
   readonly #host: JobHost;
@@ -65,6 +70,10 @@ export class EmbedJob implements Job {
     this.#timeoutMs = timeoutMs;
     this.#nowMs = nowMs;
     this.#vectors = new Float32Array(texts.length * width);
+    const bytes = texts.map((text) => Buffer.byteLength(text));
+    const largest = MAX_CLOUD_BATCH * bytes.reduce((most, each) => Math.max(most, each), 0);
+    const whole = bytes.reduce((sum, each) => sum + each, 0);
+    this.size = { promptBytes: Math.min(whole, largest), maxOutputTokens: 0, documents: 0 };
     const estimates = texts.map((text, at) => tokens[at] ?? estimateTokens(text));
     this.item = {
       context,
@@ -85,7 +94,8 @@ export class EmbedJob implements Job {
     return { promptTokens: this.#promptTokens, completionTokens: 0, ...this.#completion };
   }
 
-  start({ attempt, provider, range }: DispatchDecision, route: Route): void {
+  start(decision: DispatchDecision, route: Route): void {
+    const { attempt, provider, range } = decision;
     if (!range) throw new Error('An embedding attempt has a range.');
     this.route ??= route;
     const { space, width, texts } = this.#work;
@@ -93,7 +103,7 @@ export class EmbedJob implements Job {
     this.#running.set(attempt, controller);
     const slice = texts.slice(range.start, range.start + range.count);
     callWhole(
-      this.#host.opener(provider.node),
+      this.#host.opener(decision, null),
       {
         op: 'embed',
         engine: provider.engine,

@@ -1,7 +1,7 @@
 import type { CallFailure } from '../../agent/wire/calls.ts';
 import type { CallOpener } from '../../agent/wire/stream.ts';
+import type { CallSize } from '../budget/spend.ts';
 import type { SwitchyardError } from '../domain/errors.ts';
-import type { NodeId } from '../domain/ids.ts';
 import type { RequestContext, Route, WorkUsage } from '../domain/work.ts';
 import type { AttemptId, AttemptOutcome, Decision, EndedResult, InputRange, RouterItem } from '../router/types.ts';
 
@@ -9,7 +9,11 @@ export type DispatchDecision = Extract<Decision, { kind: 'dispatch' }>;
 
 /** What a job may use of its shell. */
 export interface JobHost {
-  opener(node: NodeId): CallOpener | null;
+  /**
+   * How to reach the machine of a decision, under its permit when it is a cloud call. `maxTokens`: output tokens to ask for where
+   * the client states none. Null: the machine has no session now.
+   */
+  opener(decision: DispatchDecision, maxTokens: number | null): CallOpener | null;
   /** A byte of the answer goes to the client: from now on nobody else is tried. */
   firstByte(attempt: AttemptId): void;
   /**
@@ -26,6 +30,8 @@ export interface JobHost {
 export interface Job {
   readonly context: RequestContext;
   readonly item: RouterItem;
+  /** For the upper estimate of what one of its calls may cost. */
+  readonly size: CallSize;
   start(decision: DispatchDecision, route: Route): void;
   /** Stops an attempt's call; its end has been reported as `ignored` by then. */
   abort(attempt: AttemptId): void;

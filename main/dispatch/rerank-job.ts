@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { CallFailure } from '../../agent/wire/calls.ts';
+import type { CallSize } from '../budget/spend.ts';
 import type { SwitchyardError } from '../domain/errors.ts';
 import type { AnswerSink, RequestContext, RerankAnswer, RerankWork, Route, WorkUsage } from '../domain/work.ts';
 import type { AttemptId, RouterItem } from '../router/types.ts';
@@ -15,6 +16,7 @@ const encoder = new TextEncoder();
 export class RerankJob implements Job {
   readonly context: RequestContext;
   readonly item: RouterItem;
+  readonly size: CallSize;
   readonly #work: RerankWork;
   readonly #body: Uint8Array;
   readonly #sink: AnswerSink<RerankAnswer>;
@@ -35,6 +37,10 @@ export class RerankJob implements Job {
     this.#timeoutMs = timeoutMs;
     this.#nowMs = nowMs;
     this.#body = encoder.encode(JSON.stringify({ query: work.query, documents: work.documents }));
+    // The query is read again with each document.
+    const queryBytes = Buffer.byteLength(work.query) * work.documents.length;
+    const documents = work.documents.length;
+    this.size = { promptBytes: this.#body.byteLength + queryBytes, maxOutputTokens: 0, documents };
     const queryTokens = estimateTokens(work.query);
     const lengths = work.documents.map(estimateTokens);
     this.item = {
@@ -51,13 +57,14 @@ export class RerankJob implements Job {
     };
   }
 
-  start({ attempt, provider }: DispatchDecision, route: Route): void {
+  start(decision: DispatchDecision, route: Route): void {
+    const { attempt, provider } = decision;
     this.route = route;
     const controller = new AbortController();
     this.#running = { attempt, controller };
     const count = this.#work.documents.length;
     callWhole(
-      this.#host.opener(provider.node),
+      this.#host.opener(decision, null),
       { op: 'rerank', engine: provider.engine, model: provider.model, count, timeoutMs: this.#timeoutMs },
       this.#body,
       MAX_ANSWER_BYTES,

@@ -20,6 +20,8 @@ export interface CatalogueInput {
   /** Width of each embedding role's current space; null: not founded. */
   readonly spaceWidth: (role: RoleId) => number | null;
   readonly baseWeight: (provider: ProviderId) => number;
+  /** OpenRouter's, as the cloud makes them of what agents offer; absent: none. */
+  readonly cloud?: readonly CatalogueEntry[];
 }
 
 /** Facts the router does not need but the gate, founding and people do. */
@@ -149,7 +151,9 @@ function toEntry(role: RoleId, { node, engine, model }: Candidate, input: Catalo
 /** Which (node, engine, model) serves which role now. Pure: the same heartbeats and settings give the same providers. */
 export function buildCatalogue(input: CatalogueInput): Catalogue {
   const all: Candidate[] = input.nodes.flatMap((node) =>
-    node.engines.flatMap((engine) => engine.models.map((model) => ({ node, engine, model }))),
+    node.engines
+      .filter(({ kind }) => kind !== 'openrouter') // never a local candidate: its providers come with their pins, see `cloud`
+      .flatMap((engine) => engine.models.map((model) => ({ node, engine, model }))),
   );
   const entries: CatalogueEntry[] = [];
   const models = {} as Record<RoleId, readonly string[]>;
@@ -161,7 +165,10 @@ export function buildCatalogue(input: CatalogueInput): Catalogue {
     const chosen = settings.enabled ? serves(task, settings, able) : [];
     const kept = withTrial(role, settings, width, chosen);
     for (const candidate of kept) entries.push(toEntry(role, candidate, input));
-    models[role] = [...new Set(kept.flatMap(({ model }) => [model.model, ...model.aliases]))];
+    const cloud = settings.enabled ? (input.cloud ?? []).filter(({ provider }) => provider.role === role) : [];
+    entries.push(...cloud);
+    const served = [...kept.map(({ model }) => model), ...cloud.map(({ provider }) => provider)];
+    models[role] = [...new Set(served.flatMap(({ model, aliases }) => [model, ...aliases]))];
   }
   return {
     entries,

@@ -1,3 +1,4 @@
+import type { CloudFromAgent } from '../../agent/wire/cloud.ts';
 import type { Heartbeat, Welcome } from '../../agent/wire/control.ts';
 import type { CallOpener } from '../../agent/wire/stream.ts';
 import type { ErrorCode } from '../domain/errors.ts';
@@ -7,7 +8,7 @@ import type { NodeId } from '../domain/ids.ts';
 import type { NodeState } from '../domain/provider.ts';
 import type { Clock, Random } from '../domain/time.ts';
 import type { NodeWish } from '../store/ports.ts';
-import type { AgentLink, LinkOptions, LostReason } from './link.ts';
+import type { AgentLink, CloudLane, LinkOptions, LostReason } from './link.ts';
 
 /** Where and how one node is reached; the embedded agent's changes with each of its processes. */
 export interface NodeTarget {
@@ -23,9 +24,13 @@ export interface FleetNodeOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly events: EventSink;
-  readonly makeLink: (options: LinkOptions) => AgentLink;
+  readonly makeLink: (options: LinkOptions) => AgentLink & CloudLane;
   /** State, pulls, heartbeat or welcome changed. */
   readonly onChange: () => void;
+  /** A session runs, or has ended for whatever reason. */
+  readonly onSession?: (change: 'began' | 'lost') => void;
+  /** What the agent says about its OpenRouter key and calls. */
+  readonly onCloud?: (message: CloudFromAgent) => void;
   /** A session came up at another address than the one last known: that is where the node is. */
   readonly onMoved?: (address: string) => void;
 }
@@ -55,7 +60,7 @@ export class FleetNode {
   readonly #options: FleetNodeOptions;
   #target: NodeTarget | null = null;
   #wish: NodeWish = 'serve';
-  #link: AgentLink | null = null;
+  #link: (AgentLink & CloudLane) | null = null;
   #running = false;
   #dialling = false;
   #stopped = true;
@@ -122,6 +127,11 @@ export class FleetNode {
     return this.#running && this.#link ? this.#link.opener : null;
   }
 
+  /** Null while no session runs. */
+  get lane(): CloudLane | null {
+    return this.#running ? this.#link : null;
+  }
+
   get state(): NodeState {
     if (this.#problem && REFUSALS.has(this.#problem.code as ErrorCode)) return 'error';
     if (this.#problem?.code === 'revoked') return 'error';
@@ -129,7 +139,8 @@ export class FleetNode {
     if (this.#unknown) return 'unknown';
     if (!this.#running) return this.#everRan || this.#failures > 0 ? 'unreachable' : 'unknown';
     if (this.#wish === 'drain') return 'draining';
-    const engines = this.heartbeat?.engines ?? [];
+    // An agent without an OpenRouter key lacks nothing as a machine.
+    const engines = (this.heartbeat?.engines ?? []).filter(({ kind }) => kind !== 'openrouter');
     return engines.some(({ state }) => state === 'unreachable' || state === 'error') ? 'degraded' : 'ready';
   }
 
@@ -204,9 +215,15 @@ export class FleetNode {
     this.#cancelRetry();
     const link = this.#link;
     this.#link = null;
-    this.#running = false;
     this.#dialling = false;
     link?.close();
+    this.#setRunning(false);
+  }
+
+  #setRunning(running: boolean): void {
+    if (running === this.#running) return;
+    this.#running = running;
+    this.#options.onSession?.(running ? 'began' : 'lost');
   }
 
   #dial(): void {
@@ -218,7 +235,7 @@ export class FleetNode {
     this.#beating = false;
     const { clock, controller, makeLink } = this.#options;
     const current = () => this.#link === link;
-    const link: AgentLink = makeLink({
+    const link: AgentLink & CloudLane = makeLink({
       ...target,
       controller,
       clock,
@@ -238,6 +255,9 @@ export class FleetNode {
         onEvent: ({ severity, code, sentence }) => {
           this.#options.events.record({ severity, source: 'fleet', code, sentence, node: this.id });
         },
+        onCloud: (message) => {
+          if (current()) this.#options.onCloud?.(message);
+        },
         onPulls: () => {
           if (current()) this.#changed();
         },
@@ -253,11 +273,11 @@ export class FleetNode {
         this.#cancelRetry();
         if (hinted) this.#move(target);
         this.#dialling = false;
-        this.#running = true;
         this.#everRan = true;
         this.#failures = 0;
         this.#problem = null;
         this.#unknown = !this.#beating;
+        this.#setRunning(true);
         this.#changed();
       },
       (error: unknown) => {
@@ -312,7 +332,7 @@ export class FleetNode {
 
   #lost(reason: LostReason): void {
     this.#link = null;
-    this.#running = false;
+    this.#setRunning(false);
     if (this.#gone || this.#stopped) return;
     if (this.#elsewhere !== null) this.#hints = [this.#elsewhere];
     this.#elsewhere = null;

@@ -1,3 +1,4 @@
+import type { CloudFromAgent } from '../../agent/wire/cloud.ts';
 import type { CallOpener } from '../../agent/wire/stream.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { EventSink } from '../domain/events.ts';
@@ -5,7 +6,7 @@ import type { NodeId, ProviderId } from '../domain/ids.ts';
 import type { Clock, Random } from '../domain/time.ts';
 import type { NodeRecord, NodeStore, NodeWish } from '../store/ports.ts';
 import { FleetNode, type NodeTarget } from './fleet-node.ts';
-import type { AgentLink, LinkOptions, PairAgent } from './link.ts';
+import type { AgentLink, CloudLane, LinkOptions, PairAgent } from './link.ts';
 
 export interface FleetOptions {
   readonly controller: string;
@@ -14,7 +15,10 @@ export interface FleetOptions {
   readonly events: EventSink;
   readonly store: NodeStore;
   readonly pair: PairAgent;
-  readonly makeLink: (options: LinkOptions) => AgentLink;
+  readonly makeLink: (options: LinkOptions) => AgentLink & CloudLane;
+  /** A session with a node runs, or has ended. */
+  readonly onSession?: (node: NodeId, change: 'began' | 'lost') => void;
+  readonly onCloud?: (node: NodeId, message: CloudFromAgent) => void;
 }
 
 /** Sessions are made anew spread over this time after a sleep, so that a waking laptop does not storm its network. */
@@ -219,7 +223,7 @@ export class FleetRegistry {
   }
 
   #add(id: NodeId, name: string, wish: NodeWish): FleetNode {
-    const { controller, clock, random, events, makeLink } = this.#options;
+    const { controller, clock, random, events, makeLink, onSession, onCloud } = this.#options;
     const node = new FleetNode({
       id,
       name,
@@ -229,6 +233,8 @@ export class FleetRegistry {
       events,
       makeLink,
       onChange: () => this.#tell(),
+      onSession: (change) => onSession?.(id, change),
+      onCloud: (message) => onCloud?.(id, message),
       onMoved: (address) => this.#moved(id, address),
     });
     this.#nodes.set(id, node);

@@ -96,7 +96,7 @@ export function overview(range: Range, role: RoleId, house: House): Overview {
           kind: MARKS[code] ?? 'node',
           sentence: sentence.slice(0, 256),
         })),
-      cooldowns: [],
+      cooldowns: [...house.cloud.cooldowns(from)],
       gaps: gapsOf(atMs, series.get('alive') ?? [], stepMs),
     },
   };

@@ -13,6 +13,8 @@ export interface CloudDesk {
   dismissSuggestion(): void;
   /** Takes ownership of the bytes and zeroes them. */
   pushKey(key: Buffer, options: KeyPush): Promise<void>;
+  /** When the whole account rested since then, oldest first; epoch ms. */
+  cooldowns(sinceMs: number): readonly { readonly fromMs: number; readonly toMs: number }[];
   spentUsd(role: RoleId): { readonly dayUsd: number | null; readonly monthUsd: number | null };
   /** Is the role's cloud model offered; null when the catalogue could not be asked. */
   offered(model: string): { readonly offered: boolean | null; readonly nearest: readonly string[] };

@@ -75,7 +75,9 @@ export class Outcomes {
         this.changed(provider, outcome.silent !== 'no');
         return;
       case 'fingerprint':
-        this.voidVerdict(provider, nowMs);
+        // Without a gate to look at it again, only time and a trial can tell.
+        if (provider.embeds) this.voidVerdict(provider, nowMs);
+        else if (provider.parking.failed(true, nowMs)) this.changed(provider, false);
         return;
       case 'ignored':
         return;

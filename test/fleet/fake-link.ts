@@ -1,6 +1,7 @@
+import type { CloudAsk } from '../../agent/wire/cloud.ts';
 import type { Heartbeat, Welcome } from '../../agent/wire/control.ts';
 import { SwitchyardError } from '../../main/domain/errors.ts';
-import type { AgentLink, LinkOptions } from '../../main/fleet/link.ts';
+import type { AgentLink, CloudLane, LinkOptions } from '../../main/fleet/link.ts';
 
 export const welcome: Welcome = {
   t: 'welcome',
@@ -29,7 +30,7 @@ export const heartbeat = (parts: Partial<Heartbeat> = {}): Heartbeat => ({
 });
 
 /** A link that the test plays: dialling ends when it says so. */
-export class FakeLink implements AgentLink {
+export class FakeLink implements AgentLink, CloudLane {
   readonly options: LinkOptions;
   readonly opener = { open: () => ({ cancel() {}, resume() {} }) };
   readonly openCalls = 0;
@@ -67,7 +68,21 @@ export class FakeLink implements AgentLink {
     this.options.handlers.onLost?.(reason);
   }
 
+  readonly pushed: Uint8Array[] = [];
+  readonly asked: CloudAsk[] = [];
+
   detect(): void {}
+
+  async push(frame: Uint8Array): Promise<boolean> {
+    this.pushed.push(Uint8Array.from(frame));
+    frame.fill(0);
+    return true;
+  }
+
+  ask(question: CloudAsk): boolean {
+    this.asked.push(question);
+    return true;
+  }
 
   async forget(): Promise<boolean> {
     this.forgotten = true;
