@@ -5,6 +5,7 @@ import type { EngineReport } from '../wire/control.ts';
 import type { IncomingCall } from '../wire/stream.ts';
 import type { EngineAdapter, EngineDefinition, Load } from './adapter.ts';
 import { type EngineAddress, furthest, type Reach, reachOf, within } from './address.ts';
+import { type Aliases, withAliases } from './aliases.ts';
 import { EngineCall } from './engine-call.ts';
 import { EngineHttp } from './engine-http.ts';
 import { EngineFailure } from './failure.ts';
@@ -34,6 +35,7 @@ export interface HttpEngineOptions {
   readonly definitions: readonly EngineDefinition[];
   readonly clock: Clock;
   readonly marks: ProcessMarks;
+  readonly aliases: Aliases;
   /** State, models or process are not what the last report said. */
   onChange(): void;
 }
@@ -126,7 +128,7 @@ export class HttpEngine implements ServedEngine {
       foreign: this.#foreign,
       errorsTotal: this.#errors,
       probesAnswered: this.#probesAnswered,
-      models: this.#inspected ? [...(this.#adapter?.models ?? [])] : [],
+      models: this.#inspected ? withAliases(this.#adapter?.models ?? [], this.#options.aliases) : [],
     };
   }
 
@@ -156,10 +158,8 @@ export class HttpEngine implements ServedEngine {
       release();
       this.#newsOfLoad();
       this.#calls.delete(call);
-      if (outcome === 'engine-failed') {
-        this.#errors++;
-        this.#loop.poke();
-      }
+      if (outcome === 'engine-failed') this.#errors++;
+      if (outcome === 'engine-failed' || outcome === 'moved') this.#loop.poke();
       if (limits(adapter) !== limitBefore) this.#changed();
     });
   }
@@ -182,21 +182,13 @@ export class HttpEngine implements ServedEngine {
   }
 
   async #look(): Promise<void> {
-    if (!this.#identified) {
-      this.#reach = await this.#findReach();
-      const found = await identify(this.#http, this.#options.definitions);
-      if (found === null) throw new EngineFailure('engine_unreachable');
-      if (this.#adapter?.kind !== found.definition.kind) {
-        this.#speed.forget();
-        this.#adapter = found.definition.create(this.#http, this.#speed);
-      }
-      this.#identified = true;
-      this.#inspected = false;
-      this.#version = found.identity.version;
+    let adapter = this.#identified && this.#adapter !== null ? this.#adapter : await this.#identify();
+    let pulse = await adapter.pulse();
+    if (pulse.changed && this.#inspected) {
+      // Another process, version or list of models: it may be another engine altogether.
+      adapter = await this.#identify();
+      pulse = await adapter.pulse();
     }
-    const adapter = this.#adapter;
-    if (adapter === null) return;
-    const pulse = await adapter.pulse();
     if (pulse.state === 'loading') {
       this.#inspected = false;
       this.#become('loading', 'The engine is loading its model.');
@@ -210,6 +202,20 @@ export class HttpEngine implements ServedEngine {
       this.#inspected = true;
     }
     this.#become('ready', null);
+  }
+
+  async #identify(): Promise<EngineAdapter> {
+    this.#reach = await this.#findReach();
+    const found = await identify(this.#http, this.#options.definitions);
+    if (found === null) throw new EngineFailure('engine_unreachable');
+    const same = this.#adapter?.kind === found.definition.kind ? this.#adapter : null;
+    if (same === null) this.#speed.forget();
+    const adapter = same ?? found.definition.create(this.#http, this.#speed);
+    this.#adapter = adapter;
+    this.#identified = true;
+    this.#inspected = false;
+    this.#version = found.identity.version;
+    return adapter;
   }
 
   #lost(): void {

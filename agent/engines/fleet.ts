@@ -3,6 +3,7 @@ import type { EngineReport } from '../wire/control.ts';
 import type { IncomingCall } from '../wire/stream.ts';
 import type { EngineDefinition } from './adapter.ts';
 import { type EngineAddress, loopbackAddress, reachOf, WELL_KNOWN_PORTS, within } from './address.ts';
+import type { Aliases } from './aliases.ts';
 import { HttpEngine, type ServedEngine } from './engine.ts';
 import { EngineHttp } from './engine-http.ts';
 import { EngineFailure } from './failure.ts';
@@ -12,6 +13,7 @@ import type { ProcessMarks } from './process-mark.ts';
 const SCAN_PERIOD_MS = 15_000;
 /** An engine that was found by itself and is gone for this long is forgotten. One that was named stays. */
 const FORGET_AFTER_MS = 10 * 60_000;
+const NO_ALIASES: Aliases = new Map();
 
 export interface EngineFleetOptions {
   readonly clock: Clock;
@@ -21,6 +23,7 @@ export interface EngineFleetOptions {
   readonly named: readonly EngineAddress[];
   /** Engines that are not reached over HTTP: the built-in encoder. */
   readonly builtIn: readonly ServedEngine[];
+  readonly aliases?: Aliases;
   /** Loopback ports looked at; absent: the well-known ones. Empty: nothing is looked for. */
   readonly ports?: readonly number[];
   onChange(): void;
@@ -44,7 +47,7 @@ export class EngineFleet {
     const { builtIn, named } = this.#options;
     for (const engine of builtIn) this.#add(engine);
     for (const address of named) {
-      if (!this.#engines.has(address.id)) this.#add(this.#httpEngine(address));
+      if (!this.#engines.has(address.id)) this.#add(this.#httpEngine(address, this.#options.definitions));
     }
     void this.#scanAndSchedule();
   }
@@ -89,9 +92,17 @@ export class EngineFleet {
     engine.start();
   }
 
-  #httpEngine(address: EngineAddress): HttpEngine {
-    const { clock, marks, definitions, onChange } = this.#options;
-    return new HttpEngine({ address, clock, marks, definitions, onChange });
+  #httpEngine(address: EngineAddress, definitions: readonly EngineDefinition[]): HttpEngine {
+    const { clock, marks, onChange, aliases = NO_ALIASES } = this.#options;
+    return new HttpEngine({ address, clock, marks, definitions, aliases, onChange });
+  }
+
+  /**
+   * Kinds that are used without having been named. A server that is only known to speak OpenAI's language may pass everything on
+   * to somebody's cloud: whether it counts as this machine's is for a person to say.
+   */
+  get #certain(): readonly EngineDefinition[] {
+    return this.#options.definitions.filter(({ kind }) => kind !== 'openai');
   }
 
   async #scanAndSchedule(): Promise<void> {
@@ -106,22 +117,22 @@ export class EngineFleet {
       const address = loopbackAddress(port);
       if (this.#stopped || this.#engines.has(address.id)) continue;
       if (!(await this.#isEngine(address)) || this.#stopped || this.#engines.has(address.id)) continue;
-      const engine = this.#httpEngine(address);
+      const engine = this.#httpEngine(address, this.#certain);
       this.#found.set(engine.id, engine);
       this.#add(engine);
     }
   }
 
   async #isEngine(address: EngineAddress): Promise<boolean> {
-    const { clock, definitions, marks } = this.#options;
+    const { clock, marks } = this.#options;
     const admits = (remote: string) => within(reachOf(remote), 'loopback');
     const http = new EngineHttp(address.origin, clock, { readMark: async () => null, admits });
     try {
-      const found = await identify(http, definitions);
+      const found = await identify(http, this.#certain);
       if (found === null) return false;
       // Ollama runs llama.cpp servers of its own on further ports: they are Ollama's business.
       const isChild = (await marks.ancestors(address.port)).some((name) => /^ollama/i.test(name));
-      return !(isChild && found.definition.kind === 'llama.cpp');
+      return !(isChild && found.definition.kind !== 'ollama');
     } finally {
       http.close();
     }

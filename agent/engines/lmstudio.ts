@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../../main/domain/time.ts';
 import type { EngineDefinition, Identity, Load } from './adapter.ts';
+import type { Connection } from './connections.ts';
 import type { ChatHead, EngineDialect, EngineFacts, EngineSign } from './dialect.ts';
 import { DialectAdapter } from './dialect-adapter.ts';
 import type { EngineHttp } from './engine-http.ts';
@@ -10,6 +11,7 @@ import type { Evidence } from './identify.ts';
 import { jsonOf } from './json-answer.ts';
 import { ModelFacts } from './model-facts.ts';
 import { OPENAI_EMBED, streamEdits } from './openai-routes.ts';
+import { noSign } from './socket-marks.ts';
 import type { Edit } from './splice.ts';
 import { tryEmbedding } from './trials.ts';
 
@@ -162,8 +164,8 @@ class LmstudioDialect implements EngineDialect {
     return { running: null, queued: null };
   }
 
-  async sign(): Promise<string | null> {
-    return null;
+  sign(connection: Connection, signal?: AbortSignal): Promise<string | null> {
+    return noSign(this.#http, connection, '/v1/models', signal === undefined ? {} : { signal });
   }
 
   chatEdits(head: ChatHead): readonly Edit[] {

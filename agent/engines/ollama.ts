@@ -22,6 +22,7 @@ import {
 } from './ollama-facts.ts';
 import { streamEdits } from './openai-routes.ts';
 import type { CountTokens } from './refusals.ts';
+import { noSign } from './socket-marks.ts';
 import type { Edit } from './splice.ts';
 import { post } from './trials.ts';
 import { readRows } from './vectors.ts';
@@ -130,8 +131,9 @@ class OllamaDialect implements EngineDialect {
     return { running: null, queued: null };
   }
 
-  async sign(): Promise<string | null> {
-    return null;
+  sign(connection: Connection, signal?: AbortSignal): Promise<string | null> {
+    const options = { headers: this.#headers, ...(signal === undefined ? {} : { signal }) };
+    return noSign(this.#http, connection, '/api/version', options);
   }
 
   /** A model pulled again under its name serves from the next request on; nothing else shows it. */

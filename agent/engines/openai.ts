@@ -11,6 +11,7 @@ import { jsonOf } from './json-answer.ts';
 import { ModelFacts } from './model-facts.ts';
 import { JINA_RERANK, OPENAI_EMBED, streamEdits } from './openai-routes.ts';
 import { processStart } from './prometheus.ts';
+import { noSign } from './socket-marks.ts';
 import type { Edit } from './splice.ts';
 import { tryChat, tryEmbedding, tryRerank } from './trials.ts';
 
@@ -89,8 +90,9 @@ class OpenaiDialect implements EngineDialect {
   }
 
   async sign(connection: Connection, signal?: AbortSignal): Promise<string | null> {
-    if (!this.#hasMetrics) return null;
-    const options = { timeoutMs: SIGN_TIMEOUT_MS, maxBytes: SMALL_BYTES, ...(signal === undefined ? {} : { signal }) };
+    const aborted = signal === undefined ? {} : { signal };
+    if (!this.#hasMetrics) return noSign(this.#http, connection, '/v1/models', aborted);
+    const options = { timeoutMs: SIGN_TIMEOUT_MS, maxBytes: SMALL_BYTES, ...aborted };
     const answer = await this.#http.fetchOn(connection, '/metrics', options);
     return answer.status === 200 ? processStart(answer.body.toString('utf8')) : null;
   }

@@ -1,7 +1,10 @@
 import type { Connection } from './connections.ts';
-import type { EngineHttp } from './engine-http.ts';
+import type { EngineHttp, FetchOptions } from './engine-http.ts';
 
-/** Reads over the given connection what the engine itself tells of its process; null: it tells nothing. */
+/**
+ * Reads over the given connection what the engine itself tells of its process; null: it tells nothing. Sends a request in any
+ * case: only then is there a socket, and a process behind it.
+ */
 export type ReadSign = (connection: Connection, signal?: AbortSignal) => Promise<string | null>;
 
 export interface MarkedSocket {
@@ -11,6 +14,20 @@ export interface MarkedSocket {
   readonly process: string | null;
   /** `process` and the engine's own sign, as far as either is to be had; null: neither. */
   readonly mark: string | null;
+}
+
+const TIMEOUT_MS = 5000;
+const MAX_BYTES = 4 * 1024 * 1024;
+
+/** The sign of an engine that tells none of itself: any answer to a cheap request will do. */
+export async function noSign(
+  http: EngineHttp,
+  connection: Connection,
+  path: string,
+  options: Pick<FetchOptions, 'headers' | 'signal'>,
+): Promise<null> {
+  await http.fetchOn(connection, path, { ...options, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES });
+  return null;
 }
 
 /** Which process is behind which socket of one engine. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../../main/domain/time.ts';
 import type { EngineDefinition, Identity, Load } from './adapter.ts';
+import type { Connection } from './connections.ts';
 import type { EmbedRoute, EngineDialect, EngineFacts, EngineSign, RerankRoute } from './dialect.ts';
 import { DialectAdapter } from './dialect-adapter.ts';
 import type { EngineHttp, HttpAnswer } from './engine-http.ts';
@@ -12,6 +13,7 @@ import { ModelFacts } from './model-facts.ts';
 import { sumOf } from './prometheus.ts';
 import type { CountTokens } from './refusals.ts';
 import { readScores } from './scores.ts';
+import { noSign } from './socket-marks.ts';
 import type { Edit } from './splice.ts';
 import { post } from './trials.ts';
 import { readRows } from './vectors.ts';
@@ -117,8 +119,8 @@ class TeiDialect implements EngineDialect {
     return { running: null, queued: sumOf(page, 'te_queue_size') };
   }
 
-  async sign(): Promise<string | null> {
-    return null;
+  sign(connection: Connection, signal?: AbortSignal): Promise<string | null> {
+    return noSign(this.#http, connection, '/health', signal === undefined ? {} : { signal });
   }
 
   chatEdits(): readonly Edit[] {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../../main/domain/time.ts';
 import type { EngineDefinition, Identity, Load } from './adapter.ts';
+import type { Connection } from './connections.ts';
 import type { ChatHead, EngineDialect, EngineFacts, EngineSign } from './dialect.ts';
 import { DialectAdapter } from './dialect-adapter.ts';
 import type { EngineHttp } from './engine-http.ts';
@@ -11,6 +12,7 @@ import { jsonOf } from './json-answer.ts';
 import { ModelFacts } from './model-facts.ts';
 import { streamEdits } from './openai-routes.ts';
 import { sumOf } from './prometheus.ts';
+import { noSign } from './socket-marks.ts';
 import type { Edit } from './splice.ts';
 import { tryChat } from './trials.ts';
 
@@ -90,8 +92,8 @@ class TgiDialect implements EngineDialect {
     return { running: sumOf(page, 'tgi_batch_current_size'), queued: sumOf(page, 'tgi_queue_size') };
   }
 
-  async sign(): Promise<string | null> {
-    return null;
+  sign(connection: Connection, signal?: AbortSignal): Promise<string | null> {
+    return noSign(this.#http, connection, '/health', signal === undefined ? {} : { signal });
   }
 
   chatEdits(head: ChatHead): readonly Edit[] {
