@@ -73,8 +73,9 @@ async function run(options: AgentOptions): Promise<void> {
   const agent = await makeAgent(options, controllers);
   const address = await agent.start();
   // `agent code` and `agent controllers rm` write the same folder from another process.
-  const watcher = watch(options.dataDir, (_, file) => {
-    if (file === 'controllers.json') void agent.server.reload().catch(() => undefined);
+  const watcher = watch(options.dataDir, (event, file) => {
+    // The file is always replaced whole; anything else that happens to it (a read may touch it) is no news.
+    if (event === 'rename' && file === 'controllers.json') void agent.server.reload().catch(() => undefined);
   });
   watcher.on('error', () => undefined); // without it a change is seen at the next start
   endOnSignals(async () => {

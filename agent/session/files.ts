@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /**
@@ -29,7 +29,8 @@ export async function writeSecretFile(path: string, content: string): Promise<vo
 /** Content, or null when there is no such file. A file that others may read is closed to them first. */
 export async function readSecretFile(path: string): Promise<string | null> {
   try {
-    if (process.platform !== 'win32') await chmod(path, 0o600);
+    // Only when needed: a change of mode is a change to whoever watches the folder, and the agent watches its own.
+    if (process.platform !== 'win32' && ((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o600);
     return await readFile(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;

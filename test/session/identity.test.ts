@@ -45,6 +45,14 @@ describe('the identity', () => {
     expect(String(error)).not.toContain('PRIVATE KEY');
   });
 
+  it('reads a file without touching it: whoever watches the folder sees no change', async () => {
+    await loadIdentity(folder);
+    const before = await stat(join(folder, 'identity.json'));
+    await loadIdentity(folder);
+    // The time of a change of mode counts as well, though the mode is the same.
+    expect((await stat(join(folder, 'identity.json'))).ctimeMs).toBe(before.ctimeMs);
+  });
+
   it('closes a file that others may read', async () => {
     await loadIdentity(folder);
     await chmod(join(folder, 'identity.json'), 0o644);
