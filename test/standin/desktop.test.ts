@@ -7,11 +7,16 @@ import type { __standin } from './electron/state.ts';
 import { launch, NO_DESKTOP, REAL } from './launch.ts';
 
 type Controls = typeof __standin;
+type WithControls = { readonly __standin: Controls };
 type WithBridge = { readonly switchyard: ConsoleBridge };
 
+/** Reads or drives the stand-in. The function travels as text: it may use nothing of this file. */
 const controls = <Value>(app: ElectronApplication, read: (standin: Controls) => Value): Promise<Value> =>
-  // The function travels as text: it may use nothing of this file.
-  app.evaluate(`(electron) => (${read})(electron.__standin)` as never) as Promise<Value>;
+  app.evaluate(
+    (electron, source) =>
+      new Function('standin', `return (${source})(standin)`)((electron as never as WithControls).__standin),
+    String(read),
+  ) as Promise<Value>;
 
 const call = (page: Page, name: string, input: unknown = {}) =>
   page.evaluate(

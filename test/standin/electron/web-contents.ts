@@ -256,8 +256,10 @@ export class WebContents extends EventEmitter {
     await page.send('Fetch.continueRequest', { requestId: paused.requestId }).catch(() => undefined);
   }
 
-  async #refuse(page: CdpSession, { requestId }: PausedRequest): Promise<void> {
-    await page.send('Fetch.failRequest', { requestId, errorReason: 'BlockedByClient' }).catch(() => undefined);
+  /** An aborted document leaves the page as it is; anything else would put an error page in its place. */
+  async #refuse(page: CdpSession, { requestId, resourceType }: PausedRequest): Promise<void> {
+    const errorReason = resourceType === 'Document' ? 'Aborted' : 'BlockedByClient';
+    await page.send('Fetch.failRequest', { requestId, errorReason }).catch(() => undefined);
   }
 
   async #hear(payload: string, contextId: number): Promise<void> {
