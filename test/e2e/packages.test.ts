@@ -10,15 +10,18 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { WorkAnswer } from '../../agent/builtin/messages.ts';
 import { readUpdateFacts } from '../../main/desktop/update-facts.ts';
 import { updateMode } from '../../main/desktop/updates.ts';
 import { readPackaging, rendered, root } from '../house/package-rules.ts';
+import { CHROMIUM } from '../support/console-page.ts';
 
 /**
  * A real run of `npm run dist` for the deb, with two stand-ins because neither can be fetched everywhere: the Electron runtime is
@@ -104,6 +107,15 @@ beforeAll(() => {
     .map((file) => file.replace(/^\//, ''));
 }, 300_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A port that nobody used a moment ago. */
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
 
 const filesBelow = (parent: string): string[] =>
   readdirSync(parent, { recursive: true, encoding: 'utf8' }).filter((file) =>
@@ -241,6 +253,96 @@ describe('the packed agent', () => {
     } finally {
       await worker.terminate();
     }
+  });
+});
+
+const noChromium = !CHROMIUM && process.env.SWITCHYARD_NO_SKIP !== '1';
+
+describe.skipIf(noChromium)('the packed app under the stand-in of Electron (skipped without Chromium)', () => {
+  const started: ChildProcess[] = [];
+  afterAll(() => {
+    for (const child of started) child.kill('SIGKILL');
+  });
+
+  /** Plain Node reads no archives, so the archive's content stands beside it; everything else is as in a package. */
+  function start(...args: string[]): { readonly child: ChildProcess; readonly ended: Promise<number | null> } {
+    if (!existsSync(at('app'))) asar.extractAll(path.join(resources, 'app.asar'), at('app'));
+    const asPackage = `const { app } = require('electron');
+app.isPackaged = true;
+process.resourcesPath = ${JSON.stringify(resources)};
+process.argv.splice(1, 3);
+process.removeAllListeners('SIGTERM'); // as the runtime's own handler, which gives way to the app's
+`;
+    writeFileSync(at('as-package.cjs'), asPackage);
+    const child = spawn(
+      path.join(root, 'test/standin/bin/electron'),
+      ['-r', at('as-package.cjs'), at('app'), ...args],
+      {
+        cwd: folder,
+        env: { ...process.env, XDG_CONFIG_HOME: at('config'), STANDIN_NODE: process.execPath },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    started.push(child);
+    return { child, ended: new Promise((resolve) => child.once('exit', resolve)) };
+  }
+
+  it('is an agent with --agent: it opens no window, says where it listens, and ends when told', async () => {
+    const place = at('agent-of-app');
+    const flags = ['--listen', '127.0.0.1:0', '--no-advertise', '--no-detect', '--json', '--data-dir', place];
+    const { child, ended } = start('--agent', ...flags);
+    const line = await Promise.race([
+      new Promise<string>((resolve) =>
+        createInterface({ input: child.stdout ?? Readable.from([]) }).once('line', resolve),
+      ),
+      ended.then((code) => `ended with ${code}`),
+    ]);
+    expect(JSON.parse(line)).toMatchObject({ ready: true, listen: expect.stringMatching(/^127\.0\.0\.1:\d+$/) });
+    expect(existsSync(path.join(place, 'switchyard.db'))).toBe(false);
+    child.kill('SIGTERM');
+    expect(await ended).toBe(0);
+  });
+
+  it('serves as a desktop: its store, its agent and its encoder come out of the package and found the trial space', async () => {
+    const port = await freePort();
+    const data = at('data');
+    const { child, ended } = start(
+      `--user-data-dir=${at('electron')}`,
+      `--data-dir=${data}`,
+      `--port=${port}`,
+      '--no-discovery',
+    );
+    const isReady = async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null))?.status;
+    await expect.poll(isReady, { timeout: 120_000 }).toBe(200);
+    if (!withoutEncoder) {
+      const Database = require('better-sqlite3') as new (
+        file: string,
+        options: object,
+      ) => { prepare(text: string): { get(): { readonly n: number } }; close(): void };
+      const spaces = () => {
+        const database = new Database(path.join(data, 'switchyard.db'), { readonly: true });
+        try {
+          return database.prepare('SELECT count(*) AS n FROM spaces').get().n;
+        } finally {
+          database.close();
+        }
+      };
+      await expect.poll(spaces, { timeout: 150_000, interval: 500 }).toBe(1);
+    }
+    child.kill('SIGTERM');
+    expect(await ended).toBe(0);
+  }, 300_000);
+
+  it.each([
+    '--inspect=0',
+    '--remote-debugging-port=0',
+    '--no-sandbox',
+    '--disable-web-security',
+    '--proxy-server=http://127.0.0.1:9',
+  ])('refuses to start with %s', async (flag) => {
+    const { ended } = start(flag, `--user-data-dir=${at('refused')}`, `--data-dir=${at('refused/data')}`);
+    expect(await ended).not.toBe(0);
+    expect(existsSync(at('refused/data'))).toBe(false);
   });
 });
 
