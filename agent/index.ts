@@ -1,5 +1,5 @@
 import { watch } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { Agent, type AgentAddress } from './agent.ts';
 import { createAgentClock } from './clock.ts';
 import { prepareOpenRouter } from './cloud/create.ts';
@@ -7,6 +7,7 @@ import { parentChannel } from './embedded.ts';
 import { harden } from './hardening.ts';
 import { type AgentCommand, type AgentOptions, parseAgentArguments, USAGE } from './options.ts';
 import { Controllers } from './session/controllers.ts';
+import { makeSecretFolder } from './session/files.ts';
 import { loadIdentity } from './session/identity.ts';
 
 /** Of the product; the wire has a version of its own. */
@@ -68,7 +69,7 @@ async function keyringText(env: NodeJS.ProcessEnv): Promise<string | undefined> 
 }
 
 async function run(options: AgentOptions): Promise<void> {
-  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+  await makeSecretFolder(options.dataDir);
   const controllers = await Controllers.load(options.dataDir);
   const agent = await makeAgent(options, controllers);
   const address = await agent.start();
@@ -102,7 +103,7 @@ function announce(options: AgentOptions, agent: Agent, address: AgentAddress, fi
 async function runEmbedded(options: AgentOptions): Promise<void> {
   const parent = parentChannel();
   const { controller, nodeKey } = await parent.introduction;
-  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+  await makeSecretFolder(options.dataDir);
   const controllers = await Controllers.load(options.dataDir, async () => undefined); // in memory only
   await controllers.admit(controller, nodeKey);
   const identity = await loadIdentity(options.dataDir);

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
@@ -8,7 +9,7 @@ import { dirname, join } from 'node:path';
  */
 export async function writeSecretFile(path: string, content: string): Promise<void> {
   const folder = dirname(path);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeSecretFolder(folder);
   const temporary = join(folder, `.${randomBytes(6).toString('hex')}.tmp`);
   try {
     const file = await open(temporary, 'wx', 0o600);
@@ -24,6 +25,20 @@ export async function writeSecretFile(path: string, content: string): Promise<vo
     throw error;
   }
   await syncFolder(folder);
+}
+
+/** Makes a folder for its owner alone, level by level: `recursive` never ends below /proc. Throws the system's error. */
+export async function makeSecretFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return;
+    const parent = dirname(folder);
+    if (code !== 'ENOENT' || parent === folder || existsSync(parent)) throw error;
+    await makeSecretFolder(parent);
+    await mkdir(folder, { mode: 0o700 });
+  }
 }
 
 /** Content, or null when there is no such file. A file that others may read is closed to them first. */

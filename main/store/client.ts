@@ -186,7 +186,10 @@ export class SqliteStore implements ports.Store {
     } catch (error) {
       await this.stop();
       if (error instanceof SwitchyardError) throw error;
-      throw new SwitchyardError('store_unavailable', 'The data folder cannot be made, read or written.');
+      throw new SwitchyardError(
+        'store_unavailable',
+        `The data folder ${files.folder} cannot be made, read or written. Mend its permissions or choose another with --data-dir.`,
+      );
     }
     this.#touchLastGood();
     this.#every('retain', FIRST_RETAIN_MS, () => {

@@ -39,10 +39,18 @@ const thisMachine: FolderOptions = {
  */
 export function ensurePrivateFolder(folder: string, options: FolderOptions = thisMachine): void {
   const isNew = !existsSync(folder);
-  mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
+  makeFolder(folder);
   if (options.platform === 'win32') {
     if (isNew) options.run('icacls', [folder, '/inheritance:r', '/grant:r', `${userInfo().username}:(OI)(CI)F`]);
   } else if ((statSync(folder).mode & 0o777) !== FOLDER_MODE) chmodSync(folder, FOLDER_MODE);
+}
+
+/** Level by level: Node's own `recursive` never ends where the system answers ENOENT below an existing folder (/proc/x). */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  const parent = path.dirname(folder);
+  if (parent !== folder) makeFolder(parent);
+  mkdirSync(folder, { mode: FOLDER_MODE });
 }
 
 /** Makes an empty file for its owner alone, or closes an existing one to others. SQLite gives its journals the same mode. */

@@ -28,6 +28,10 @@ describe('files of the data folder', () => {
     expect(modeOf(open)).toBe('700');
   });
 
+  it.runIf(existsSync('/proc'))('gives up where no folder can be made, instead of trying for ever', () => {
+    expect(() => ensurePrivateFolder('/proc/switchyard/data')).toThrow();
+  });
+
   it('cuts the access list of a new folder down to the user on Windows', () => {
     const calls: (readonly string[])[] = [];
     const folder = path.join(scratchFolder(), 'win');
