@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { Account, keyHash, type LedgerEntry } from './openrouter/account.ts';
 import { type Running, serveChat, serveEmbeddings, serveRerank, tokensOf } from './openrouter/calls.ts';
 import { endpointsObject, modelObject, modelsOf } from './openrouter/catalogue.ts';
@@ -49,6 +50,9 @@ export class OpenRouterStandIn {
   readonly seed: string;
   /** Requests of any route, catalogue and `/key` included. */
   requests = 0;
+  /** Sockets ever opened, and those of them over which a test gave its orders. */
+  readonly #opened = new Set<Socket>();
+  readonly #ordering = new Set<Socket>();
   readonly #down = new Set<string>();
   readonly #drift = new Map<string, { readonly cosine: number; readonly seed: string }>();
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -71,9 +75,15 @@ export class OpenRouterStandIn {
     return this.account.ledger;
   }
 
+  /** Connections of others than the test itself. */
+  get connections(): number {
+    return this.#opened.size - this.#ordering.size;
+  }
+
   async start(port = 0): Promise<string> {
     const server = createServer((request, response) => void this.#serve(request, response));
     this.#server = server;
+    server.on('connection', (socket) => this.#opened.add(socket));
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen(port, '127.0.0.1', resolve);
@@ -119,6 +129,7 @@ export class OpenRouterStandIn {
     const body = await readBody(request);
     const path = url.pathname.replace(/^\/api\/v1/, '');
     if (url.pathname === '/__control' || url.pathname === '/__ledger') {
+      this.#ordering.add(request.socket);
       this.#control(url.pathname, body, response);
       return;
     }
@@ -306,15 +317,24 @@ export class OpenRouterStandIn {
     return found.fault;
   }
 
-  /** For other processes: `POST /__control` with `{latencyMs, account, fail, heal, down, drift}`, `GET /__ledger`. */
+  /**
+   * For other processes: `POST /__control` with any of latencyMs, tokenMs, account, fail, heal, down, drift, claimUpstream, echoKey,
+   * keys (accepted ones) and forget (the books); `GET /__ledger`.
+   */
   #control(path: string, text: string, response: ServerResponse): void {
     if (path === '/__ledger') {
       const { running, mostRunning } = this.account;
-      sendJson(response, { ledger: this.ledger, running, mostRunning, requests: this.requests });
+      const { requests, connections } = this;
+      sendJson(response, { ledger: this.ledger, running, mostRunning, requests, connections });
       return;
     }
     const order = parse(text) ?? {};
-    const { latencyMs, tokenMs, account, fail, heal, down, drift, claimUpstream, echoKey } = order;
+    const { latencyMs, tokenMs, account, fail, heal, down, drift, claimUpstream, echoKey, keys, forget } = order;
+    if (Array.isArray(keys)) {
+      this.keys.clear();
+      for (const key of keys) this.keys.add(String(key));
+    }
+    if (forget === true) this.account.forget();
     if (typeof echoKey === 'boolean') this.echoKey = echoKey;
     if (typeof latencyMs === 'number') this.latencyMs = latencyMs;
     if (typeof tokenMs === 'number') this.tokenMs = tokenMs;

@@ -90,6 +90,13 @@ export class Account {
     return null;
   }
 
+  /** Empties the books; what runs goes on. */
+  forget(): void {
+    this.ledger.length = 0;
+    this.#starts = [];
+    this.mostRunning = this.#running;
+  }
+
   end(entry: LedgerEntry, estimateUsd: number, nowMs: number): void {
     entry.endMs = nowMs;
     this.#running--;
