@@ -24,8 +24,8 @@ export interface PacedOptions {
 export interface PacedCounts {
   /** How often each text was encoded to the end, over all requests. */
   readonly encodes: Readonly<Record<string, number>>;
-  /** Chats begun, completed, and left by their client before the end. */
-  readonly chats: { readonly begun: number; readonly completed: number; readonly left: number };
+  /** Chats begun, completed, left by their client before the end, and the most that were here at the same time. */
+  readonly chats: { readonly begun: number; readonly completed: number; readonly left: number; readonly most: number };
   /** The model field of every chat, in order. */
   readonly bodies: readonly string[];
 }
@@ -103,7 +103,8 @@ export async function startPaced(options: PacedOptions): Promise<PacedEngine> {
   const marker = `<__paced_${process.pid}_${Math.random().toString(36).slice(2)}__>`;
   const vectors = new Map<string, Float32Array>();
   let encodes: Record<string, number> = {};
-  let chats = { begun: 0, completed: 0, left: 0 };
+  let chats = { begun: 0, completed: 0, left: 0, most: 0 };
+  let present = 0;
   let bodies: string[] = [];
 
   const vectorOf = (text: string) => {
@@ -152,6 +153,8 @@ export async function startPaced(options: PacedOptions): Promise<PacedEngine> {
   }
   async function chat(body: ChatBody, job: Job, response: ServerResponse) {
     chats.begun += 1;
+    present += 1;
+    chats.most = Math.max(chats.most, present);
     await places.enter();
     try {
       const count = Math.max(1, Math.min(body.max_tokens ?? Number.POSITIVE_INFINITY, options.answerTokens ?? 32));
@@ -194,6 +197,7 @@ export async function startPaced(options: PacedOptions): Promise<PacedEngine> {
       if (asked) chunk([], { usage, timings });
       response.end('data: [DONE]\n\n');
     } finally {
+      present -= 1;
       places.leave();
     }
   }
@@ -257,7 +261,7 @@ export async function startPaced(options: PacedOptions): Promise<PacedEngine> {
     counts: () => ({ encodes: { ...encodes }, chats: { ...chats }, bodies: [...bodies] }),
     forget: () => {
       encodes = {};
-      chats = { begun: 0, completed: 0, left: 0 };
+      chats = { begun: 0, completed: 0, left: 0, most: 0 };
       bodies = [];
     },
     async stop() {
