@@ -58,15 +58,18 @@ function answersTo(model: ModelReport, name: string): boolean {
 
 /**
  * The model `auto` means for a chat or rerank role: the one on most nodes, then the largest, then the first by name, so that
- * the choice does not depend on the order in which machines came. The built-in encoder never counts.
+ * the choice does not depend on the order in which machines came. Models that an operator gave one name count as one. The
+ * built-in encoder never counts.
  */
 export function chooseAutoModel(candidates: readonly Candidate[]): string | null {
   const nodesOf = new Map<string, { nodes: Set<string>; sizeBytes: number }>();
   for (const { node, model } of candidates) {
-    const seen = nodesOf.get(model.model) ?? { nodes: new Set<string>(), sizeBytes: 0 };
-    seen.nodes.add(node.id);
-    seen.sizeBytes = Math.max(seen.sizeBytes, model.sizeBytes ?? 0);
-    nodesOf.set(model.model, seen);
+    for (const name of [model.model, ...model.aliases]) {
+      const seen = nodesOf.get(name) ?? { nodes: new Set<string>(), sizeBytes: 0 };
+      seen.nodes.add(node.id);
+      seen.sizeBytes = Math.max(seen.sizeBytes, model.sizeBytes ?? 0);
+      nodesOf.set(name, seen);
+    }
   }
   const ranked = [...nodesOf].sort(
     ([nameA, a], [nameB, b]) =>
@@ -82,7 +85,7 @@ function serves(task: Task, { localModels }: RoleSettings, candidates: readonly 
   // Which encoders belong to a space is the gate's finding, width included, so that a refusal can be seen and explained.
   if (task === 'embed') return candidates;
   const chosen = chooseAutoModel(candidates);
-  return candidates.filter(({ model }) => model.model === chosen);
+  return chosen === null ? [] : candidates.filter(({ model }) => answersTo(model, chosen));
 }
 
 /**

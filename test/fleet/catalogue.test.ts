@@ -79,6 +79,16 @@ describe('auto models', () => {
     );
     expect(serving(catalogue, 'rlm')).toEqual(['a:large']);
   });
+
+  it('counts models under one given name as one', () => {
+    const catalogue = buildCatalogue(
+      input([
+        node('a', [engine('e', [model('qwen3:8b', { sizeBytes: 5 }), model('other', { sizeBytes: 9 })])]),
+        node('b', [engine('e', [model('Qwen/Qwen3-8B', { aliases: ['qwen3:8b'], sizeBytes: 16 })])]),
+      ]),
+    );
+    expect(serving(catalogue, 'rlm')).toEqual(['a:qwen3:8b', 'b:Qwen/Qwen3-8B']);
+  });
 });
 
 describe('named models', () => {
