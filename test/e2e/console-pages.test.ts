@@ -165,6 +165,7 @@ describe.skipIf(!CHROMIUM)('the console in Chromium', () => {
     await shown.page.getByText('workstation-2').waitFor();
     await shown.page.clock.fastForward(15_000);
     await shown.page.locator('[data-stale]').waitFor();
+    expect(await serious(shown)).toEqual([]);
     await shown.push({ topic: 'nodes', type: 'delta', changed: [], removed: [] });
     await shown.page.locator('[data-stale]').waitFor({ state: 'detached' });
   });
