@@ -1,8 +1,7 @@
 import { createSocket } from 'node:dgram';
-import { once } from 'node:events';
 import { afterEach, describe, expect, it } from 'vitest';
 import { MdnsLink } from '../../agent/wire/discovery/mdns.ts';
-import { encodeQuery, instanceName, parseAnswer } from '../../agent/wire/discovery/messages.ts';
+import { instanceName } from '../../agent/wire/discovery/messages.ts';
 import { advertise, discover, freePorts, hold } from './lab.ts';
 
 const A = 'a1'.repeat(16);
@@ -75,10 +74,13 @@ describe('an agent and a control plane on one link', () => {
 
   it('find each other although a neighbour announces under the very name of the agent, which takes another', async () => {
     const lab = await freePorts();
+    const heard = new Set<string>();
     const neighbour = new MdnsLink({
       address: '127.0.0.1',
       port: lab.mdnsPort,
-      onAnnounced: () => {},
+      onAnnounced: (all) => {
+        for (const { instance, txt } of all) if (txt.id === A) heard.add(instance);
+      },
       onTrouble: () => {},
     });
     stops.push(() => neighbour.close());
@@ -93,6 +95,7 @@ describe('an agent and a control plane on one link', () => {
     await expect.poll(() => discovery.found().map(({ id }) => id)).toContain(A);
     await expect.poll(() => notes.map(({ code }) => code)).toEqual(['discovery_name_taken']);
     expect(advertiser.notes()).toHaveLength(1);
+    await expect.poll(() => [...heard]).toContain('workstation (a1a1a1a1-2)');
   });
 
   it('do not when the agent listens on loopback alone while the link is another, or discovery is off', async () => {
@@ -120,22 +123,5 @@ describe('what anybody may send', () => {
       for (const size of [0, 1, 12, 512, 1400]) stranger.send(Buffer.alloc(size, 0xff), port, '127.0.0.1');
     }
     await expect.poll(() => discovery.found()).toHaveLength(1);
-  });
-
-  it('is answered at most 32 times a second', async () => {
-    const lab = await freePorts();
-    agent(lab, { id: A });
-    const stranger = createSocket('udp4');
-    stops.push(() => stranger.close());
-    await once(stranger.bind(0, '127.0.0.1'), 'listening');
-    let answers = 0;
-    stranger.on('message', (bytes) => {
-      if (parseAnswer(bytes) !== null) answers += 1;
-    });
-    const before = performance.now();
-    for (let i = 0; i < 400; i++) stranger.send(encodeQuery('0011223344556677'), lab.queryPort, '127.0.0.1');
-    await expect.poll(() => answers).toBeGreaterThan(0);
-    const seconds = Math.floor((performance.now() - before) / 1000) + 2;
-    expect(answers).toBeLessThanOrEqual(32 * seconds);
   });
 });

@@ -123,8 +123,10 @@ describe('a paired node that is seen at another address', () => {
 });
 
 describe('a liar on the network', () => {
-  it('with another fingerprint is not even dialled', () => {
-    const { found, dialled } = fleet();
+  it('with another fingerprint is not even dialled', async () => {
+    const { clock, links, found, dialled } = fleet();
+    links[0]?.refuse('node_unreachable');
+    await clock.settle();
     found(NEW, 'cd'.repeat(32));
     expect(dialled()).toEqual([OLD]);
   });
