@@ -4,6 +4,8 @@ import buildConnector from 'undici/lib/core/connect.js';
 import UndiciClient from 'undici/lib/dispatcher/client.js';
 
 const CONNECT_TIMEOUT_MS = 3000;
+/** As many as calls come back at once in a burst: to open a socket anew is dearer than to keep it until the engine closes it. */
+const IDLE_KEPT = 256;
 /** Taken off an engine's keep-alive hint: llama.cpp closes after 5 s, and a request sent into that moment is lost. */
 const KEEP_ALIVE_MARGIN_MS = 1000;
 
@@ -95,7 +97,7 @@ export class Connections {
   readonly #keep: number;
   #closed = false;
 
-  constructor(origin: string, watch: SocketWatch, keep = 8) {
+  constructor(origin: string, watch: SocketWatch, keep = IDLE_KEPT) {
     this.#origin = origin;
     this.#watch = watch;
     this.#keep = keep;

@@ -25,10 +25,47 @@ async function tool(command: string, args: readonly string[]): Promise<string> {
 
 export function createProcessMarks(platform: NodeJS.Platform = process.platform): ProcessMarks {
   const marks = platform === 'linux' ? new LinuxMarks() : platform === 'win32' ? new WindowsMarks() : new UnixMarks();
+  const reads = new Map<number, SharedRead>();
   return {
-    read: (port) => marks.read(port).catch(() => null),
+    read(port) {
+      let shared = reads.get(port);
+      if (shared === undefined) {
+        shared = new SharedRead(() => marks.read(port).catch(() => null));
+        reads.set(port, shared);
+      }
+      return shared.read();
+    },
     ancestors: (port) => marks.ancestors(port).catch(() => []),
   };
+}
+
+/**
+ * One look at a time for many who ask at once. A look that has begun already would tell the newcomer of a moment before it
+ * asked, so whoever comes meanwhile shares the next one.
+ */
+class SharedRead {
+  readonly #look: () => Promise<string | null>;
+  #now: Promise<string | null> | null = null;
+  #next: Promise<string | null> | null = null;
+
+  constructor(look: () => Promise<string | null>) {
+    this.#look = look;
+  }
+
+  read(): Promise<string | null> {
+    if (this.#now === null) return this.#begin();
+    this.#next ??= this.#now.then(() => this.#begin());
+    return this.#next;
+  }
+
+  #begin(): Promise<string | null> {
+    this.#next = null;
+    const looking = this.#look().finally(() => {
+      if (this.#now === looking) this.#now = null;
+    });
+    this.#now = looking;
+    return looking;
+  }
 }
 
 /** Reads /proc; runs nothing. */

@@ -101,6 +101,7 @@ async function open(target: Target, perSecond: number, seconds: number): Promise
   const beganMs = monotonicMs() + 50;
   const latencies: number[] = [];
   let failed = 0;
+  let why: string | null = null;
   const calls: Promise<void>[] = [];
   for (let at = 0; at < count; at += 1) {
     const dueMs = beganMs + (at * 1000) / perSecond;
@@ -113,15 +114,16 @@ async function open(target: Target, perSecond: number, seconds: number): Promise
         () => {
           latencies.push(monotonicMs() - dueMs);
         },
-        () => {
+        (error: Error) => {
           failed += 1;
+          why ??= error.message;
         },
       ),
     );
   }
   await Promise.all(calls);
   agent.destroy();
-  return { kind: 'open', latency: distribution(latencies.slice(perSecond)), failed };
+  return { kind: 'open', latency: distribution(latencies.slice(perSecond)), failed, why };
 }
 
 /** So many streams at once; each chunk says when it was due and when the engine wrote it. */

@@ -39,7 +39,13 @@ export type LoadResult =
       readonly firstByte: readonly Distribution[];
       readonly total: readonly Distribution[];
     }
-  | { readonly kind: 'open'; readonly latency: Distribution; readonly failed: number }
+  | {
+      readonly kind: 'open';
+      readonly latency: Distribution;
+      readonly failed: number;
+      /** What the first that failed came to. */
+      readonly why: string | null;
+    }
   | {
       readonly kind: 'streams';
       /** Lateness of chunks against the schedule, and against when the engine really wrote them. */

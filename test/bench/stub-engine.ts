@@ -30,6 +30,27 @@ function chatAnswer(): Buffer {
   return Buffer.from(whole('x'.repeat(ANSWER_BYTES - whole('').length)));
 }
 const CHAT = chatAnswer();
+/** The same answer for who orders it as a stream, as the agent does so that leaving stops the engine: all at once, in one write. */
+const CHAT_STREAM = Buffer.from(
+  [
+    { finish_reason: null, index: 0, delta: { role: 'assistant', content: 'x'.repeat(600) } },
+    { finish_reason: 'stop', index: 0, delta: {} },
+  ]
+    .map((choice, at) => {
+      const timings = at === 1 ? { timings: { prompt_n: 7, predicted_n: 150 } } : {};
+      const event = {
+        choices: [choice],
+        created: 1,
+        id: 'chatcmpl-1',
+        model,
+        object: 'chat.completion.chunk',
+        ...timings,
+      };
+      return `data: ${JSON.stringify(event)}\n\n`;
+    })
+    .concat('data: [DONE]\n\n')
+    .join(''),
+);
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 function send(response: ServerResponse, bytes: Buffer, status = 200): void {
@@ -129,8 +150,9 @@ function get(path: string, response: ServerResponse): void {
 
 function post(path: string, text: string, response: ServerResponse): void {
   if (path === '/v1/chat/completions' && !embeds) {
-    if (text.includes('"stream":true')) stream(JSON.parse(text) as object, response);
-    else send(response, CHAT);
+    if (!text.includes('"stream":true')) send(response, CHAT);
+    else if (text.includes('"max_tokens"')) stream(JSON.parse(text) as object, response);
+    else response.writeHead(200, { 'content-type': 'text/event-stream', server: 'llama.cpp' }).end(CHAT_STREAM);
   } else if (path === '/v1/embeddings' && embeds) embed(text, response);
   else if (path === '/tokenize')
     json(response, { tokens: tokens(String((JSON.parse(text) as { content: unknown }).content)) });

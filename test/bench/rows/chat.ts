@@ -97,7 +97,13 @@ export const chat: Row = {
       { name: 'one connection: Switchyard adds p50', value: p50(1) - p50(0), unit: 'ms', goal: ['<=', 0.35] },
       { name: 'open loop 200/s: direct p99', value: openDirect.latency.p99, unit: 'ms', goal: null },
       { name: 'open loop 200/s: Switchyard p99', value: open.latency.p99, unit: 'ms', goal: ['<=', 3] },
-      { name: 'open loop 200/s: not 200', value: open.failed, unit: '', goal: ['<=', 0] },
+      {
+        name: 'open loop 200/s: not 200',
+        value: open.failed,
+        unit: '',
+        goal: ['<=', 0],
+        ...(open.why ? { note: open.why } : {}),
+      },
     ];
     return figures;
   },
