@@ -4,7 +4,7 @@ import { findEncoder, type StartChild, startChild } from './builtin/child.ts';
 import { BuiltinEngine } from './builtin/engine.ts';
 import type { CloudSide } from './cloud/create.ts';
 import type { OpenRouterEngine } from './cloud/openrouter.ts';
-import { Advertiser, type AdvertiserNote } from './discovery/advertiser.ts';
+import type { Advertiser, AdvertiserNote } from './discovery/advertiser.ts';
 import type { EngineAddress } from './engines/address.ts';
 import type { Aliases } from './engines/aliases.ts';
 import { engineDefinitions } from './engines/definitions.ts';
@@ -123,7 +123,7 @@ export class Agent {
     this.#gpus.start();
     this.#fleet.start();
     await this.#heartbeats.start();
-    if (this.#parts.advertise === true) this.#advertise(address);
+    if (this.#parts.advertise === true) await this.#advertise(address);
     return address;
   }
 
@@ -135,9 +135,11 @@ export class Agent {
     this.#gpus.stop();
   }
 
-  #advertise({ host, port }: AgentAddress): void {
+  async #advertise({ host, port }: AgentAddress): Promise<void> {
     const { clock, identity, name } = this.#parts;
-    this.#advertiser = new Advertiser({
+    // Loaded where it is wanted: the agent of a control plane's own machine never announces itself.
+    const { Advertiser: Made } = await import('./discovery/advertiser.ts');
+    this.#advertiser = new Made({
       clock,
       interfaces: os.networkInterfaces,
       hint: { id: identity.node, fp: identity.fingerprint },
