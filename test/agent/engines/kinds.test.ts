@@ -10,6 +10,7 @@ import { EngineFleet } from '../../../agent/engines/fleet.ts';
 import { Evidence, identify } from '../../../agent/engines/identify.ts';
 import { createProcessMarks } from '../../../agent/engines/process-mark.ts';
 import { freePort } from '../../engines/llama.ts';
+import { startProxy } from '../../engines/proxy.ts';
 import { LmstudioStandIn } from '../../engines/stand-ins/lmstudio.ts';
 import { OllamaStandIn } from '../../engines/stand-ins/ollama.ts';
 import { OpenaiStandIn } from '../../engines/stand-ins/openai.ts';
@@ -18,6 +19,7 @@ import type { StandIn } from '../../engines/stand-ins/stand-in.ts';
 import { TeiStandIn } from '../../engines/stand-ins/tei.ts';
 import { TgiStandIn } from '../../engines/stand-ins/tgi.ts';
 import { VllmStandIn } from '../../engines/stand-ins/vllm.ts';
+import { serve } from './served.ts';
 
 const clock = createAgentClock();
 const started: { stop(): unknown }[] = [];
@@ -172,5 +174,20 @@ describe('another engine at the same address', () => {
     await second.start(port);
     await expect.poll(() => fleet.reports()[0]).toMatchObject({ kind: 'vllm', state: 'ready' });
     expect(fleet.reports()[0]?.models.map(({ model }) => model)).toEqual(['org/model-on-vllm']);
+  });
+
+  it('is noticed behind a proxy too, where no connection was ever refused', async () => {
+    const vllm = await start(new VllmStandIn({ task: 'chat' }));
+    // It even has a version; only its metrics are not those of vLLM.
+    const routes = { '/health': '', '/version': VERSION, '/metrics': SGLANG };
+    const other = await start(new OpenaiStandIn({ routes }));
+    const proxy = await startProxy(vllm.url);
+    started.push(proxy);
+    const { fleet, report } = await serve(proxy.url);
+    started.push(fleet);
+    expect(report().kind).toBe('vllm');
+    proxy.retarget(other.url);
+    await expect.poll(() => report()).toMatchObject({ kind: 'openai', state: 'ready' });
+    expect(report().models.map(({ model }) => model)).toEqual(['some-model']);
   });
 });
