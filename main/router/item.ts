@@ -90,6 +90,8 @@ export class ItemState {
   live = 0;
   failedBy: readonly ProviderId[] = NOBODY;
   busyAnswers = 0;
+  /** The session to its machine went away under it once: that says little of the provider, which may have it again. */
+  sessionLost = false;
   firstByteSent = false;
   done = false;
   /** The newest attempts that ended without success. */

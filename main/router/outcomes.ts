@@ -122,7 +122,10 @@ export class Outcomes {
   private whole(attempt: Attempt, outcome: AttemptOutcome, nowMs: number): boolean {
     const { item, provider } = attempt;
     if (outcome.kind === 'failed' || outcome.kind === 'fingerprint') {
-      item.failedBy = [...item.failedBy, provider.id];
+      // After a sleep every session is made anew: a request may go back to the machine it was on, but only once.
+      const lost = provider.local && outcome.kind === 'failed' && outcome.silent === 'node';
+      if (item.sessionLost || !lost) item.failedBy = [...item.failedBy, provider.id];
+      item.sessionLost ||= lost;
       if (provider.local) item.localFailed = true;
     }
     if (outcome.kind === 'busy' && provider.local) item.busyAnswers += 1;

@@ -19,7 +19,7 @@ interface Machine {
   readonly agent: Agent;
 }
 
-describe('one of two machines fails', () => {
+describe('one of two machines fails', { timeout: 180_000 }, () => {
   let yard: Yard | null = null;
   let machines: Machine[] = [];
   let networks: NetworkProxy[] = [];

@@ -9,8 +9,8 @@ const RATES = [100, 50, 10] as const;
 const INPUTS = 512;
 /** Three seeds, in each of which another machine is left over; a nightly run takes SWITCHYARD_SEEDS=20 of them. */
 const SEEDS = Array.from({ length: Math.max(3, Number(process.env.SWITCHYARD_SEEDS ?? 3)) }, (_, at) => at + 1);
-/** A silent agent is given up for new work after 3 s, and its chunk is copied or moved by then; a retry finds its way in less. */
-const DETECTION_MS = 4000;
+/** A silent agent's chunks are moved after 3 s; the rest is for a computer that does other things too. */
+const DETECTION_MS = 6000;
 
 interface Lane {
   readonly rate: number;
@@ -110,7 +110,7 @@ describe('a batch striped over encoders of 100, 50 and 10 inputs/s', () => {
       const rate = RATES[survivor] ?? 1;
       const wasted = total(done[survivor] ?? {}) - Math.max(0, left);
       expect(wasted).toBeLessThanOrEqual(2 * 50 + 2 * 25); // at most the chunks that were lost in the two that failed
-      expect(ms).toBeLessThan((1.25 * 1000 * total(done[survivor] ?? {})) / rate + DETECTION_MS);
+      expect(ms).toBeLessThan((1.5 * 1000 * total(done[survivor] ?? {})) / rate + DETECTION_MS);
       expect(ms).toBeGreaterThan((1000 * (total(done[survivor] ?? {}) - 2)) / rate - 500);
     }, 150_000);
   }

@@ -53,6 +53,8 @@ interface Followed {
   firstByte: boolean;
   ends: number;
   readonly failedOn: Set<string>;
+  /** The session of a local machine went away under it: forgiven once. */
+  sessionLost: boolean;
 }
 
 /**
@@ -130,7 +132,15 @@ export class World {
     const result = this.router.submit(made, this.nowMs);
     this.log.push(`${made.context.id} ${result.accepted ? 'in' : result.code}`);
     if (!result.accepted) return;
-    const followed = { item: made, kept: [], answers: 0, firstByte: false, ends: 0, failedOn: new Set<string>() };
+    const followed = {
+      item: made,
+      kept: [],
+      answers: 0,
+      firstByte: false,
+      ends: 0,
+      failedOn: new Set<string>(),
+      sessionLost: false,
+    };
     this.items.set(made.context.id, followed);
   }
 
@@ -142,7 +152,11 @@ export class World {
     const { keep, range } = this.router.attemptEnded(dispatch.attempt, outcome, this.nowMs);
     const aborted = this.aborted.delete(dispatch.attempt);
     if (keep && (aborted || outcome.kind !== 'success')) throw new Error('an answer that does not count was kept');
-    if (outcome.kind === 'failed' && !aborted) followed.failedOn.add(dispatch.provider.id);
+    if (outcome.kind === 'failed' && !aborted) {
+      const lost = outcome.silent === 'node' && dispatch.provider.kind === 'local';
+      if (followed.sessionLost || !lost) followed.failedOn.add(dispatch.provider.id);
+      followed.sessionLost ||= lost;
+    }
     if (!keep) return;
     followed.answers += 1;
     if (range !== null) followed.kept.push(range);
