@@ -14,7 +14,7 @@ import { SwitchyardError } from './domain/errors.ts';
 import type { NodeId, ProviderId } from './domain/ids.ts';
 import { ROLE_IDS, ROLES, type RoleId, type RoleSettings } from './domain/roles.ts';
 import type { Clock, Random } from './domain/time.ts';
-import { DEFAULT_PROJECT, ensureFirstRun, type FirstSecrets, restoreSpend } from './first-run.ts';
+import { DEFAULT_PROJECT, ensureFirstRun, type FirstSecrets, handedOver, restoreSpend } from './first-run.ts';
 import { buildCatalogue, type Catalogue } from './fleet/catalogue.ts';
 import { EmbeddedAgent, type StartAgentProcess } from './fleet/embedded-agent.ts';
 import { pairAgent } from './fleet/pair.ts';
@@ -37,6 +37,7 @@ import { healthItems } from './operator/activity.ts';
 import type { CloudDesk } from './operator/cloud-desk.ts';
 import { appInfo } from './operator/documents.ts';
 import { type GeneralSettings, readSettings } from './operator/general-settings.ts';
+import { HealthSince } from './operator/health-since.ts';
 import type { House } from './operator/house.ts';
 import { callOperation, operatorOf } from './operator/operator.ts';
 import { TopicHub } from './operator/topic-hub.ts';
@@ -61,6 +62,8 @@ export interface ControlPlaneOptions {
   readonly storeWorker: URL;
   /** Where the vault's keyring comes from. */
   readonly vaultKeys: KeySourceOptions;
+  /** Replaces the admin token; the new one is among the secrets of the start. */
+  readonly newAdminToken?: boolean;
   /** Overrides the stored setting; 0: any free port. */
   readonly port: number | null;
   /** Null: no agent for this machine. */
@@ -114,7 +117,12 @@ export class ControlPlane {
     const store = new SqliteStore({ dataFolder, workerUrl: storeWorker, clock, keys: this.#options.vaultKeys });
     await store.start();
     this.#stops.push(() => store.stop());
-    const { controller, secrets } = await ensureFirstRun(store, randomBytes, clock.wallMs());
+    const { controller, secrets } = await ensureFirstRun(
+      store,
+      randomBytes,
+      clock.wallMs(),
+      this.#options.newAdminToken ?? false,
+    );
     this.#stops.push(events.subscribe((event) => store.events.record(event)));
     this.#stops.push(store.onHealth(storeEvents(events)));
 
@@ -168,7 +176,7 @@ export class ControlPlane {
     let catalogue: Catalogue = buildCatalogue({
       nodes: [],
       roles: roles(),
-      spaceWidth: () => null,
+      spaceWidths: () => [],
       baseWeight: () => 1,
     });
     let routed: readonly RoutedProvider[] = [];
@@ -276,10 +284,8 @@ export class ControlPlane {
         nodes,
         cloud: cloudEntries(cloud.catalogue.routes(), cloudNodes, baseWeight),
         roles: roles(),
-        spaceWidth: (role) => {
-          const space = gate.roleSpace(role);
-          return space.state === 'founded' || space.state === 'anchor-lost' ? space.space.width : null;
-        },
+        spaceWidths: (role) =>
+          gate.spaces().flatMap((space) => (space.role === role && space.retiredAtMs === null ? [space.width] : [])),
         baseWeight,
       });
       gate.onProviders(catalogue.entries);
@@ -315,6 +321,7 @@ export class ControlPlane {
     });
 
     let endpoint: string | null = null;
+    const healthSince = new HealthSince(clock);
     const house: House = {
       clock,
       randomBytes,
@@ -342,6 +349,7 @@ export class ControlPlane {
         this.#options.discovery.setEnabled(changed.discovery.enabled);
       },
       refresh,
+      healthSince: (id) => healthSince.of(id),
       discovery: this.#options.discovery,
       app: {
         version: this.#options.version,
@@ -435,7 +443,13 @@ export class ControlPlane {
         idempotency: store.idempotency,
         health: {
           ready: () => store.health().state !== 'stopped',
-          items: () => healthItems(house).map(({ code, severity, title }) => ({ code, severity, sentence: title })),
+          items: () =>
+            healthItems(house).map(({ code, severity, title, sentence }) => ({
+              code,
+              severity,
+              // Sentences of the store name no machine and no address; others may.
+              sentence: code.startsWith('store_') ? sentence : title,
+            })),
         },
         metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.exposition() }),
         events,
@@ -455,6 +469,7 @@ export class ControlPlane {
       },
     );
     const { port } = await gateway.start();
+    await handedOver(store);
     endpoint = `http://127.0.0.1:${port}`;
     this.#stops.push(() => gateway.stop());
     this.#stops.push(() => dispatch.stop(DRAIN_MS));

@@ -7,16 +7,21 @@ import { SwitchyardError } from './domain/errors.ts';
 import { nodeAgentProcess } from './platform/agent-process.ts';
 import { createSystemClock } from './platform/clock.ts';
 import { readConsoleFiles } from './platform/console-files.ts';
-import { bundledFile, defaultDataFolder, PRODUCT_VERSION } from './platform/places.ts';
+import { bundledFile, defaultDataFolder, isEngineAddress, PRODUCT_VERSION } from './platform/places.ts';
 
 const USAGE = `npm start -- --headless [options]
   --port PORT           where to listen (0: any free port; default 7411)
-  --data-dir DIR        where everything is kept
+  --data-dir DIR        where everything is kept (default ${defaultDataFolder()})
+  --new-admin-token     replace the admin token and print the new one
   --json                one JSON line on stdout when ready
   --no-embedded-agent   no agent for this machine
   --no-discovery        do not look for agents on the network
   --openrouter-url URL  base address of the cloud account's API, for the agent of this machine
-  --engine URL          an engine of this machine beyond those found by themselves; may be repeated`;
+  --engine URL          an engine of this machine beyond those found by themselves; may be repeated
+  --version             print the version`;
+
+/** The command line is wrong: the sentence says how, the usage follows, the exit code is 2. */
+class UsageError extends Error {}
 
 function options() {
   const { values } = parseArgs({
@@ -28,13 +33,18 @@ function options() {
       'no-discovery': { type: 'boolean', default: false },
       engine: { type: 'string', multiple: true, default: [] },
       'openrouter-url': { type: 'string' },
-      help: { type: 'boolean', default: false },
+      'new-admin-token': { type: 'boolean', default: false },
+      version: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
     },
   });
   const port = values.port === undefined ? null : Number(values.port);
   if (port !== null && !(Number.isInteger(port) && port >= 0 && port <= 65_535)) {
-    throw new Error('--port takes a number from 0 to 65535.');
+    throw new UsageError('--port takes a number from 0 to 65535.');
   }
+  const strange = values.engine.find((text) => !isEngineAddress(text));
+  if (strange !== undefined)
+    throw new UsageError('--engine takes http://HOST:PORT, for instance http://127.0.0.1:9931.');
   return { ...values, port, dataDir: values['data-dir'] ?? defaultDataFolder() };
 }
 
@@ -42,8 +52,8 @@ function options() {
 async function main(): Promise<void> {
   process.umask(0o077);
   const chosen = options();
-  if (chosen.help) {
-    console.log(USAGE);
+  if (chosen.help || chosen.version) {
+    console.log(chosen.help ? USAGE : PRODUCT_VERSION);
     return;
   }
   const clock = createSystemClock();
@@ -63,6 +73,7 @@ async function main(): Promise<void> {
     dataFolder: chosen.dataDir,
     storeWorker: bundledFile(import.meta.url, './store-worker.js', './store/worker.ts'),
     vaultKeys: { text: process.env.SWITCHYARD_KEYRING, file: process.env.SWITCHYARD_KEYRING_FILE },
+    newAdminToken: chosen['new-admin-token'],
     port: chosen.port,
     embeddedAgent: chosen['no-embedded-agent']
       ? null
@@ -96,15 +107,18 @@ async function main(): Promise<void> {
   }
   console.log(`Switchyard serves at ${endpoint}`);
   console.log(`Console (good for one use within 10 minutes): ${consoleUrl}`);
+  console.log(`Data folder: ${chosen.dataDir}`);
   if (secrets.adminToken) console.log(`Admin token, shown this once: ${secrets.adminToken}`);
   if (secrets.apiKey) console.log(`API key for your tools, shown this once: ${secrets.apiKey}`);
 }
 
 main().catch((error: unknown) => {
-  // Ours say what to do; anything else is a fault of this program and keeps its stack for the report.
+  const misused =
+    error instanceof UsageError ||
+    (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
+  // Ours say what to do; anything else is a fault of this program.
   if (error instanceof SwitchyardError) console.error(`${error.message} (${error.code})`);
-  else if (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'))
-    console.error(`${error.message}\n\n${USAGE}`);
   else console.error(error instanceof Error ? error.message : 'The start failed.');
-  process.exit(1);
+  if (misused) console.error(`\n${USAGE}`);
+  process.exit(misused ? 2 : 1);
 });

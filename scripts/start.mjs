@@ -31,6 +31,7 @@ function findDesktop() {
 }
 
 if (isStale()) {
+  console.error('Building Switchyard, because its sources are newer than the last build…');
   const built = spawnSync(process.execPath, [fileURLToPath(new URL('build.mjs', import.meta.url))], {
     stdio: ['ignore', 2, 2],
   });
@@ -47,7 +48,9 @@ if (take('--run', true) === 'agent') {
     for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => app.kill(signal));
     app.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 0)));
   } else {
-    if (!args.includes('--json')) console.error(`Switchyard starts headless: ${desktop.why}.`);
+    if (!['--json', '--help', '-h', '--version'].some((flag) => args.includes(flag))) {
+      console.error(`Switchyard starts headless: ${desktop.why}.`);
+    }
     process.argv.splice(2, process.argv.length, ...args);
     await import(new URL('../out/main/headless.js', import.meta.url).href);
   }

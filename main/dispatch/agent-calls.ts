@@ -105,3 +105,16 @@ export function readVectors(
   if (width === null || width < 1 || head.count !== count || body.byteLength !== count * width * 4) return null;
   return { width, vectors: new Float32Array(body.buffer, body.byteOffset, count * width) };
 }
+
+/** False when a row holds a value that is not finite, or nothing but zeros. */
+export function areUsable({ width, vectors }: { readonly width: number; readonly vectors: Float32Array }): boolean {
+  for (let row = 0; row < vectors.length; row += width) {
+    let squares = 0; // in double precision: it is NaN or infinite if a value is
+    for (let at = row; at < row + width; at += 1) {
+      const value = vectors[at] as number;
+      squares += value * value;
+    }
+    if (!(squares > 0 && squares < Number.POSITIVE_INFINITY)) return false;
+  }
+  return true;
+}

@@ -321,7 +321,8 @@ export class DispatchService implements Dispatcher, JobHost {
     }
     this.#attempts.set(attempt, { entry, offset: range?.start ?? 0, provider });
     entry.attempts += 1;
-    entry.queueMs ??= decision.queuedMs;
+    // From arrival: what a first request waited for a verdict is waiting too.
+    entry.queueMs ??= this.#options.clock.nowMs() - entry.job.context.arrivedAtMs;
     entry.trace.choice(explanation);
     const space = entry.job.item.space?.id.split('/')[0];
     if (space) {
@@ -438,7 +439,7 @@ export class DispatchService implements Dispatcher, JobHost {
       policy: context.policy,
       policyFrom: context.policyFrom,
       requestedModel: context.model,
-      arrivedAtMs: Math.round(arrivedAtMs - clockOffsetMs),
+      arrivedAtMs: arrivedAtMs - clockOffsetMs,
       totalMs: this.#options.clock.nowMs() - arrivedAtMs,
       ...rest,
     };

@@ -6,7 +6,7 @@ import type { AnswerSink, EmbedAnswer, RequestContext, Route, WorkUsage } from '
 import type { Gate } from '../gate/gate-api.ts';
 import type { Space } from '../gate/space.ts';
 import type { AttemptId, RouterItem } from '../router/types.ts';
-import { callWhole, readVectors, transportFailure } from './agent-calls.ts';
+import { areUsable, callWhole, readVectors, transportFailure } from './agent-calls.ts';
 import type { DispatchDecision, Job, JobHost } from './job.ts';
 import { outcomeOf } from './outcomes.ts';
 import { estimateTokens } from './rerank-job.ts';
@@ -126,9 +126,14 @@ export class EmbedJob implements Job {
         return;
       }
       const rows = readVectors(answer.head, answer.body, slice.length);
-      if (!rows || rows.width !== width) {
+      const fits = rows !== null && rows.width === width;
+      if (!fits || !areUsable(rows)) {
         const failure: CallFailure = {
-          ...transportFailure('The engine gave another number or width of vectors than asked for.'),
+          ...transportFailure(
+            fits
+              ? 'The engine gave vectors that are not finite or have no length.'
+              : 'The engine gave another number or width of vectors than asked for.',
+          ),
           blame: 'engine',
           code: 'engine_invalid_response',
         };

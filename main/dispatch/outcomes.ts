@@ -79,5 +79,6 @@ function sentenceOf(code: ErrorCode, reasons: readonly ProviderRefusal[], last: 
   const counts = new Map<string, number>();
   for (const { reason } of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
   const said = [...counts].map(([reason, count]) => (count > 1 ? `${reason} (${count})` : reason)).join(', ');
-  return said ? `${sentence} Reasons: ${said}.` : `${sentence} No machine offers a model for this role.`;
+  if (said) return `${sentence} Reasons: ${said}.`;
+  return 'No machine of the fleet offers a model for this role. Start an engine and add its machine (POST /admin/nodes), or set a cloud model and key.';
 }

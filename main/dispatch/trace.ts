@@ -14,6 +14,7 @@ const MOST_ROWS = 700;
 export interface RequestTrace {
   readonly summary: RequestSummary;
   readonly maxWaitMs: number;
+  readonly arrival: { readonly path: string; readonly bytes: number } | null;
   readonly space: SpaceId | null;
   /** Inputs of an embedding request; 1 otherwise. */
   readonly units: number;
@@ -63,16 +64,17 @@ export class TraceBuilder {
     ended: { readonly trace: ItemTrace | null; readonly refused: readonly ProviderRefusal[] },
     clockOffsetMs: number,
   ): RequestTrace {
-    const wall = (at: number | null) => (at === null ? null : Math.round(at - clockOffsetMs));
+    const wall = (at: number | null) => (at === null ? null : at - clockOffsetMs);
     return {
       summary,
       maxWaitMs: context.maxWaitMs,
+      arrival: context.arrival ?? null,
       space: item.space,
       units: item.units,
       verdicts: [...this.#verdicts].map(([provider, verdict]) => ({ provider, ...verdict })),
       attempts: (ended.trace?.attempts ?? []).map((attempt) => ({
         ...attempt,
-        startedAtMs: Math.round(attempt.startedAtMs - clockOffsetMs),
+        startedAtMs: attempt.startedAtMs - clockOffsetMs,
         firstByteAtMs: wall(attempt.firstByteAtMs),
         endedAtMs: wall(attempt.endedAtMs),
       })),

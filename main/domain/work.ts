@@ -21,6 +21,8 @@ export interface RequestContext {
   readonly maxWaitMs: number;
   /** Monotonic. */
   readonly arrivedAtMs: number;
+  /** Route template and size of the body, for the trace; null for the operator's own test requests. */
+  readonly arrival?: { readonly path: string; readonly bytes: number } | null;
 }
 
 export interface ChatWork {

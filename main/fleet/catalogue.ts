@@ -17,8 +17,8 @@ export interface CatalogueNode {
 export interface CatalogueInput {
   readonly nodes: readonly CatalogueNode[];
   readonly roles: Readonly<Record<RoleId, RoleSettings>>;
-  /** Width of each embedding role's current space; null: not founded. */
-  readonly spaceWidth: (role: RoleId) => number | null;
+  /** Widths of each embedding role's spaces that still answer, the current one and retained ones; empty: not founded. */
+  readonly spaceWidths: (role: RoleId) => readonly number[];
   readonly baseWeight: (provider: ProviderId) => number;
   /** OpenRouter's, as the cloud makes them of what agents offer; absent: none. */
   readonly cloud?: readonly CatalogueEntry[];
@@ -95,14 +95,14 @@ function serves(task: Task, { localModels }: RoleSettings, candidates: readonly 
 function withTrial(
   role: RoleId,
   settings: RoleSettings,
-  spaceWidth: number | null,
+  spaceWidths: readonly number[],
   chosen: readonly Candidate[],
 ): readonly Candidate[] {
   if (settings.localModels !== 'auto') return chosen;
   const real = chosen.filter(({ model }) => !model.trial);
   if (role !== 'embedding') return real;
-  if (spaceWidth === null) return real.length === 0 ? chosen : real;
-  return chosen.filter(({ model }) => !model.trial || model.width === spaceWidth);
+  if (spaceWidths.length === 0) return real.length === 0 ? chosen : real;
+  return chosen.filter(({ model }) => !model.trial || (model.width !== null && spaceWidths.includes(model.width)));
 }
 
 function fingerprintOf(engine: EngineReport, model: ModelReport): Fingerprint {
@@ -164,9 +164,9 @@ export function buildCatalogue(input: CatalogueInput): Catalogue {
     const { task } = ROLES[role];
     const settings = input.roles[role];
     const able = all.filter(({ model }) => model.tasks.includes(task));
-    const width = input.spaceWidth(role);
+    const widths = input.spaceWidths(role);
     const chosen = settings.enabled ? serves(task, settings, able) : [];
-    const kept = withTrial(role, settings, width, chosen);
+    const kept = withTrial(role, settings, widths, chosen);
     for (const candidate of kept) entries.push(toEntry(role, candidate, input));
     const cloud = settings.enabled ? (input.cloud ?? []).filter(({ provider }) => provider.role === role) : [];
     entries.push(...cloud);

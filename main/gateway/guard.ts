@@ -41,14 +41,15 @@ export function admit(line: RequestLine, rules: GuardRules): GuardVerdict {
   if (line.httpVersion !== '1.1' || !line.target.startsWith('/')) return MALFORMED;
   let host: string | undefined;
   let origin: string | undefined;
+  let hasAuthorization = false;
   let fetchSite: string | undefined;
   let fetchMode: string | undefined;
   let fetchDestination: string | undefined;
   for (let at = 0; at + 1 < line.rawHeaders.length; at += 2) {
     const value = line.rawHeaders[at + 1] ?? '';
     const name = line.rawHeaders[at] ?? '';
-    // Names of interest have three lengths; lower-casing every header name would cost more than all the rest.
-    if (name.length !== 4 && name.length !== 6 && name.length !== 14) continue;
+    // Names of interest have four lengths; lower-casing every header name would cost more than all the rest.
+    if (name.length !== 4 && name.length !== 6 && name.length !== 13 && name.length !== 14) continue;
     switch (name.toLowerCase()) {
       case 'host':
         if (host !== undefined) return MALFORMED;
@@ -57,6 +58,11 @@ export function admit(line: RequestLine, rules: GuardRules): GuardVerdict {
       case 'origin':
         if (origin !== undefined) return MALFORMED;
         origin = value;
+        break;
+      case 'authorization':
+        // The first of two would win silently, and nobody could say whose request it was.
+        if (hasAuthorization) return MALFORMED;
+        hasAuthorization = true;
         break;
       case 'sec-fetch-site':
         if (fetchSite !== undefined) return MALFORMED;

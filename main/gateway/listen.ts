@@ -50,7 +50,10 @@ async function refusal(code: string, port: number): Promise<SwitchyardError> {
   if (code === 'EACCES') return new SwitchyardError('address_in_use', `Port ${port} needs more rights than we have.`);
   const owner = await portOwner(port);
   const by = owner === null ? 'another program' : owner;
-  return new SwitchyardError('address_in_use', `Port ${port} is taken by ${by}. Stop it or choose another port.`);
+  return new SwitchyardError(
+    'address_in_use',
+    `Port ${port} is taken by ${by}. Stop it or choose another port with --port.`,
+  );
 }
 
 /** @returns null when bound, else the system's error code. */

@@ -23,7 +23,9 @@ export async function portOwner(port: number, proc: string = PROC): Promise<stri
   for (const pid of (await readdir(proc).catch(() => [])).filter((name) => /^\d+$/.test(name))) {
     for (const handle of await readdir(`${proc}/${pid}/fd`).catch(() => [])) {
       if (!inodes.has(await readlink(`${proc}/${pid}/fd/${handle}`).catch(() => ''))) continue;
-      const name = (await readFile(`${proc}/${pid}/comm`, 'utf8').catch(() => '')).trim();
+      // The command's own name: the kernel's short one is a thread's ("MainThread" for every Node program).
+      const command = (await readFile(`${proc}/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0')[0] ?? '';
+      const name = command.split('/').at(-1) || (await readFile(`${proc}/${pid}/comm`, 'utf8').catch(() => '')).trim();
       return `${name || 'a process'} (pid ${pid})`;
     }
   }

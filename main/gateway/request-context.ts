@@ -74,12 +74,18 @@ export function prepareRequest(call: WorkCall, task: Task, ports: PreparePorts):
     class: steering.class,
     maxWaitMs: steering.maxWaitMs,
     arrivedAtMs: call.arrivedAtMs,
+    arrival: { path: pathOf(call), bytes: call.body.bytes.byteLength },
   };
   const headers =
     steering.overruled.length === 0
       ? []
       : ['x-switchyard-overruled', `${steering.overruled.join(',')};by=${steering.policyFrom}=${steering.policy}`];
   return { context, role, field, headers };
+}
+
+/** Work routes have no parameters: the path is the template. Never the query. */
+function pathOf(call: WorkCall): string {
+  return (call.request.url ?? '').split('?', 1)[0] ?? '';
 }
 
 function headerPolicy(call: WorkCall): Policy | null {

@@ -134,7 +134,7 @@ export function healthItems(house: House): readonly HealthView[] {
   const items: HealthView[] = [];
   const wallMs = Math.round(house.clock.wallMs());
   const add = (item: Omit<HealthView, 'sinceMs' | 'target'> & { sinceMs?: number; target?: string | null }) =>
-    items.push({ sinceMs: wallMs, target: null, ...item });
+    items.push({ sinceMs: house.healthSince(item.id), target: null, ...item });
   const store = house.store.health();
   if (store.state !== 'ok') {
     add({
@@ -160,6 +160,19 @@ export function healthItems(house: House): readonly HealthView[] {
       action: 'open_settings',
     });
   });
+  const { problem: discoveryProblem } = house.discovery;
+  if (discoveryProblem) {
+    add({
+      id: 'discovery',
+      code: discoveryProblem.code,
+      severity: 'info',
+      title: 'Machines may not be found by themselves',
+      sentence: discoveryProblem.sentence,
+      needsPerson: false,
+      page: 'fleet',
+      action: 'add-machine',
+    });
+  }
   for (const node of house.fleet.nodes()) {
     const { state, problem, id, name, stateSinceMs } = node;
     if (state === 'ready' || state === 'draining' || state === 'maintenance') continue;

@@ -13,10 +13,15 @@ export function verdictViews(house: House): readonly VerdictView[] {
   const rows = providers.flatMap((provider) => {
     const mine = spaces.filter(({ role }) => role === provider.role);
     if (mine.length === 0) return [verdictView(provider, null, null, house)];
-    return mine.map((space) => verdictView(provider, space, house.gate.verdict(provider.id, space.id), house));
+    return mine
+      .filter((space) => isCurrent(space, house) || house.gate.admitted(provider.id, space.id))
+      .map((space) => verdictView(provider, space, house.gate.verdict(provider.id, space.id), house));
   });
   const known = new Set(rows.map(({ id }) => id));
-  const gone = house.gate.verdicts().filter((verdict) => !known.has(rowId(verdict.provider, verdict.space)));
+  const here = new Set(providers.map(({ id }) => id));
+  const gone = house.gate
+    .verdicts()
+    .filter((verdict) => !here.has(verdict.provider) && !known.has(rowId(verdict.provider, verdict.space)));
   return [
     ...rows,
     ...gone.flatMap((verdict) => {
@@ -24,6 +29,12 @@ export function verdictViews(house: House): readonly VerdictView[] {
       return space ? [goneView(verdict, space)] : [];
     }),
   ];
+}
+
+/** A retained space is answered by those that passed it; what others are in it is no news to anybody. */
+function isCurrent(space: Space, house: House): boolean {
+  const current = house.gate.roleSpace(space.role);
+  return (current.state === 'founded' || current.state === 'anchor-lost') && current.space.id === space.id;
 }
 
 const rowId = (provider: ProviderId, space: SpaceId | null) => `${provider}@${space ?? 'unfounded'}`;
@@ -101,8 +112,6 @@ function goneView(verdict: Verdict, space: Space): VerdictView {
 }
 
 export function spaceView(space: Space, house: House): SpaceView {
-  const current = house.gate.roleSpace(space.role);
-  const isCurrent = (current.state === 'founded' || current.state === 'anchor-lost') && current.space.id === space.id;
   return {
     id: space.id,
     role: space.role,
@@ -114,7 +123,7 @@ export function spaceView(space: Space, house: House): SpaceView {
         ? 'retired'
         : space.anchor === null
           ? 'anchor-lost'
-          : isCurrent
+          : isCurrent(space, house)
             ? 'current'
             : 'retained',
     founder: {

@@ -37,6 +37,8 @@ export interface House {
   readonly setSettings: (settings: GeneralSettings) => Promise<void>;
   /** A base weight or another fact outside heartbeats changed: providers are looked at again. */
   readonly refresh: () => void;
+  /** Epoch ms since when a health item has been there without a break. */
+  readonly healthSince: (id: string) => number;
   readonly discovery: DiscoverySource;
   readonly app: AppFacts;
   /** Project of test requests. */

@@ -29,6 +29,7 @@ function withoutDetail(summary: RequestSummary): RequestTrace {
   return {
     summary,
     maxWaitMs: 0,
+    arrival: null,
     space: null,
     units: 1,
     verdicts: [],

@@ -3,6 +3,7 @@ import type { RequestTrace } from '../dispatch/trace.ts';
 import { ERRORS } from '../domain/errors.ts';
 import type { ProviderId } from '../domain/ids.ts';
 import type { RequestSummary } from '../domain/observation.ts';
+import { ROLES } from '../domain/roles.ts';
 import type { Explanation } from '../router/explanation.ts';
 import { REASONS, type ReasonCode } from '../router/reasons.ts';
 import type { House } from './house.ts';
@@ -58,9 +59,9 @@ export function traceSteps(trace: RequestTrace, house: House): readonly TraceSte
     {
       step: 'arrived',
       offsetMs: 0,
-      path: summary.role,
-      bytes: 0,
-      inputs: trace.units > 1 ? trace.units : null,
+      path: trace.arrival?.path ?? summary.role,
+      bytes: trace.arrival?.bytes ?? 0,
+      inputs: ROLES[summary.role].task === 'embed' ? trace.units : null,
       promptTokens: summary.usage?.promptTokens ?? null,
       maxOutputTokens: null,
       notes: trace.verdicts.map(({ provider, kind, atMs }) => ({

@@ -19,3 +19,13 @@ export function bundledFile(from: string, bundled: string, source: string): URL 
   const beside = new URL(bundled, from);
   return existsSync(fileURLToPath(beside)) ? beside : new URL(source, from);
 }
+
+/** What `--engine` takes, checked before an agent is started with it: http(s)://HOST[:PORT] or HOST:PORT. */
+export function isEngineAddress(text: string): boolean {
+  const withScheme = /^https?:\/\//i.test(text)
+    ? text
+    : /^[^/:\s]+:\d{1,5}$|^\[[^\]\s]+\]:\d{1,5}$/.test(text)
+      ? `http://${text}`
+      : '';
+  return URL.canParse(withScheme);
+}

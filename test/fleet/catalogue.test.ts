@@ -53,7 +53,12 @@ function input(
   const roles = Object.fromEntries(
     ROLE_IDS.map((role) => [role, { ...defaultRoleSettings(role), ...change[role] }]),
   ) as Record<RoleId, RoleSettings>;
-  return { nodes, roles, spaceWidth: () => width, baseWeight: () => 1 } satisfies CatalogueInput;
+  return {
+    nodes,
+    roles,
+    spaceWidths: () => (width === null ? [] : [width]),
+    baseWeight: () => 1,
+  } satisfies CatalogueInput;
 }
 
 const serving = (catalogue: ReturnType<typeof buildCatalogue>, role: RoleId) =>

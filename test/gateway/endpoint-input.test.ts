@@ -199,6 +199,11 @@ describe('the guard before every way in', () => {
 
   it.each([
     ['two Hosts', (h: Harness) => head(h, 'GET /healthz HTTP/1.1', `Host: 127.0.0.1:${h.port}`), 400],
+    [
+      'two Authorizations',
+      (h: Harness) => head(h, 'GET /v1/models HTTP/1.1', 'Authorization: Bearer a', 'Authorization: Bearer b'),
+      400,
+    ],
     ['no Host', () => 'GET /healthz HTTP/1.1\r\n\r\n', 400],
     ['a Host with another port', () => 'GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n', 421],
     ['absolute-form', (h: Harness) => head(h, `GET http://127.0.0.1:${h.port}/healthz HTTP/1.1`), 400],

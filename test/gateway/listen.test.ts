@@ -73,6 +73,9 @@ describe('who listens', () => {
     await writeFile(path.join(proc, '4711', 'comm'), 'llama-server\n');
     await symlink('socket:[22]', path.join(proc, '4711', 'fd', '3'));
     expect(await portOwner(7411, proc)).toBe('llama-server (pid 4711)');
+    // What the kernel calls a Node program is its thread; the command says more.
+    await writeFile(path.join(proc, '4711', 'cmdline'), '/usr/bin/node\0server.js\0');
+    expect(await portOwner(7411, proc)).toBe('node (pid 4711)');
     expect(await portOwner(7412, proc)).toBeNull();
     expect(await portOwner(7411, path.join(proc, 'none'))).toBeNull();
     await rm(proc, { recursive: true });

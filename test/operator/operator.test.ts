@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { ControlPlane } from '../../main/control-plane.ts';
+import { ControlPlane, type ControlPlaneOptions, type ControlPlaneStarted } from '../../main/control-plane.ts';
 import { noDiscovery } from '../../main/discovery/lan-discovery.ts';
 import { createSystemClock } from '../../main/platform/clock.ts';
 import type { Output, TopicUpdate } from '../../preload/contract.ts';
@@ -17,7 +18,7 @@ const call = <Name extends Parameters<typeof expectName>[0]>(name: Name, input: 
 // Only gives `call` its names.
 declare function expectName(name: keyof typeof import('../../preload/contract.ts').OPERATIONS): void;
 
-async function start(): Promise<void> {
+async function start(options: Partial<ControlPlaneOptions> = {}): Promise<ControlPlaneStarted> {
   plane = new ControlPlane({
     clock: createSystemClock(),
     random: Math.random,
@@ -31,11 +32,14 @@ async function start(): Promise<void> {
     embeddedAgent: null,
     consoleFiles: new Map(),
     discovery: noDiscovery,
+    ...options,
   });
-  await plane.start();
+  return plane.start();
 }
 
-beforeAll(start);
+beforeAll(async () => {
+  await start();
+});
 afterAll(async () => {
   await plane.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -175,6 +179,49 @@ describe('a failed request', () => {
     expect((await call('requests.list', { before: requestId })).requests.map(({ id }) => id)).not.toContain(requestId);
     const { steps } = await call('requests.get', { id: requestId });
     expect(steps.at(-1)).toMatchObject({ step: 'ended', outcome: 'failed', error: { code: 'no_provider' } });
+  });
+});
+
+describe('the secrets of the first start', () => {
+  it('are made anew until a start has shown them, and only then', async () => {
+    await plane.stop();
+    const fresh = mkdtempSync(path.join(tmpdir(), 'switchyard-first-'));
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    const { port } = taken.address() as AddressInfo;
+    await expect(start({ dataFolder: fresh, port })).rejects.toMatchObject({ code: 'address_in_use' });
+    await plane.stop();
+    taken.close();
+    const { endpoint, secrets } = await start({ dataFolder: fresh });
+    const use = (token: string | null, route: string) =>
+      fetch(`${endpoint}${route}`, { headers: { authorization: `Bearer ${token}` } }).then(({ status }) => status);
+    expect(await use(secrets.apiKey, '/v1/models')).toBe(200);
+    expect(await use(secrets.adminToken, '/admin/roles')).toBe(200);
+    await plane.stop();
+    expect((await start({ dataFolder: fresh })).secrets).toEqual({ adminToken: null, apiKey: null });
+    await plane.stop();
+    const again = await start({ dataFolder: fresh, newAdminToken: true });
+    const ask = (token: string | null) =>
+      fetch(`${again.endpoint}/admin/roles`, { headers: { authorization: `Bearer ${token}` } }).then(
+        ({ status }) => status,
+      );
+    expect(await ask(again.secrets.adminToken)).toBe(200);
+    expect(await ask(secrets.adminToken)).toBe(401);
+    await plane.stop();
+    rmSync(fresh, { recursive: true, force: true });
+    await start();
+  });
+});
+
+describe('health', () => {
+  it('keeps since when an item is there, and says why the vault is weak where anybody may read it', async () => {
+    const first = await call('health.list');
+    const [item] = first.items;
+    await vi.waitUntil(() => Date.now() > (item?.sinceMs ?? 0) + 5);
+    expect((await call('health.list')).items.find(({ id }) => id === item?.id)?.sinceMs).toBe(item?.sinceMs);
+    const endpoint = (await call('app.info')).endpoint ?? '';
+    const health = (await (await fetch(`${endpoint}/healthz`)).json()) as { items: { sentence: string }[] };
+    expect(health.items.map(({ sentence }) => sentence).join(' ')).toContain('SWITCHYARD_KEYRING');
   });
 });
 
