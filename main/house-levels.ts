@@ -14,10 +14,9 @@ export function* levels(house: House): Generator<readonly [string, number | null
   for (const { id, heartbeat, opener } of house.fleet.nodes()) {
     // A machine without a session has no figures: its lines get a gap, not their last value again.
     if (!heartbeat || !opener) continue;
-    yield [`node.${id}.running`, heartbeat.engines.reduce((sum, { running }) => sum + running, 0)];
-    const rates = heartbeat.engines.flatMap(({ models }) =>
-      models.flatMap(({ tokensPerSecond }) => tokensPerSecond ?? []),
-    );
+    const engines = heartbeat.engines.filter(({ kind }) => kind !== 'openrouter');
+    yield [`node.${id}.running`, engines.reduce((sum, { running }) => sum + running, 0)];
+    const rates = engines.flatMap(({ models }) => models.flatMap(({ tokensPerSecond }) => tokensPerSecond ?? []));
     yield [`node.${id}.tokensPerSecond`, rates.length === 0 ? null : Math.max(...rates)];
   }
 }

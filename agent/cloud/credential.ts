@@ -31,6 +31,8 @@ class Slot {
   push = 0;
   baseUrl: string;
   keyRefused = false;
+  /** The key is to rest encrypted, and does. */
+  restWanted = false;
   remembered = false;
   usedAtMs: number;
   readonly roles = new Map<CloudRole, RoleRoute>();
@@ -81,6 +83,7 @@ export class Credentials {
       slot.key = rest.key;
       slot.keyPush = rest.keyPush;
       slot.newestKeyPush = rest.keyPush;
+      slot.restWanted = true;
       slot.remembered = true;
     }
   }
@@ -117,8 +120,8 @@ export class Credentials {
         policy: route.policy ?? before.policy,
       });
     }
-    const wantsRest = key !== null ? meta.remember === true : slot.remembered && slot.key !== null;
-    if (key !== null || wantsRest !== slot.remembered) this.#remember(controller, slot, wantsRest);
+    const wantsRest = key !== null ? meta.remember === true : slot.restWanted && slot.key !== null;
+    if (key !== null || wantsRest !== slot.restWanted) this.#remember(controller, slot, wantsRest);
     return 'applied';
   }
 
@@ -216,18 +219,26 @@ export class Credentials {
   }
 
   #remember(controller: string, slot: Slot, wanted: boolean): void {
-    const before = slot.remembered;
-    slot.remembered = wanted && this.#atRest !== null && slot.key !== null;
-    if (this.#atRest === null || (!slot.remembered && !before)) return;
+    const before = slot.restWanted;
+    slot.restWanted = wanted && this.#atRest !== null && slot.key !== null;
+    slot.remembered = false;
+    if (this.#atRest === null || (!slot.restWanted && !before)) return;
     const atRest = this.#atRest;
     // Sealed now, in this turn: the key may be zeroed before the write comes to it.
+    const { key, keyPush } = slot;
     const write =
-      slot.remembered && slot.key !== null
-        ? atRest.put({ controller, origin: originOf(slot.baseUrl), keyPush: slot.keyPush ?? 0, key: slot.key })
+      slot.restWanted && key !== null
+        ? atRest.put({ controller, origin: originOf(slot.baseUrl), keyPush: keyPush ?? 0, key })
         : atRest.remove(controller);
-    this.#writing = this.#writing.then(write).catch(() => {
-      slot.remembered = false;
-    });
+    // Only what is on the disk is remembered.
+    this.#writing = this.#writing.then(write).then(
+      () => {
+        slot.remembered = slot.restWanted && slot.keyPush === keyPush;
+      },
+      () => {
+        slot.restWanted = false;
+      },
+    );
   }
 }
 

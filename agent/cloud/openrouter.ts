@@ -116,6 +116,9 @@ export class OpenRouterEngine implements ServedEngine {
     this.#desks.changed(controller);
     this.#options.send(controller, this.status(controller));
     this.#options.onChange();
+    void this.#credentials.settled().then(() => {
+      if (this.#credentials.view(controller).remembered) this.#options.send(controller, this.status(controller));
+    });
   }
 
   async ask(controller: string, ask: CloudAsk): Promise<void> {

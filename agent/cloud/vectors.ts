@@ -1,4 +1,5 @@
 import { EngineFailure } from '../engines/failure.ts';
+import { readScores } from '../engines/scores.ts';
 import { isRecord } from '../engines/sse.ts';
 import { readVectors, vectorBytes } from '../engines/vectors.ts';
 import type { CallHead, Trailers } from '../wire/calls.ts';
@@ -30,7 +31,7 @@ export async function serveRerank(job: CloudJob, head: CallHead & { readonly op:
   const { query, documents } = rerankOf(job.call.body, head.count);
   const body = { model: job.model, query, documents, provider: providerPreferences(job.pin) };
   const answer = await ask(job, '/rerank', body, head.timeoutMs);
-  const scores = scoresOf(answer.json, head.count);
+  const scores = readScores(answer.json, head.count);
   return await finish(job, answer, Buffer.from(JSON.stringify({ scores })), { count: null, width: null });
 }
 
@@ -108,26 +109,4 @@ async function finish(
     tokensPerSecond: null,
     finished: true,
   };
-}
-
-/** One finite score per document, in the order of the documents. */
-function scoresOf(answer: Readonly<Record<string, unknown>>, count: number): readonly number[] {
-  const scores = new Array<number>(count).fill(Number.NaN);
-  for (const result of Array.isArray(answer.results) ? answer.results : []) {
-    if (!isRecord(result)) continue;
-    const { index, relevance_score: score } = result;
-    if (
-      typeof index === 'number' &&
-      Number.isInteger(index) &&
-      index >= 0 &&
-      index < count &&
-      typeof score === 'number'
-    ) {
-      scores[index] = score;
-    }
-  }
-  if (!scores.every(Number.isFinite)) {
-    throw new EngineFailure('engine_invalid_response', {}, 'The reranker left documents out.');
-  }
-  return scores;
 }

@@ -162,7 +162,7 @@ export class CloudRoom implements CloudDesk {
       overrideMax: MAX_PERMITS,
       creditUsd: facts?.creditUsd ?? null,
       rate:
-        facts?.rpm == null
+        facts?.rpm == null || facts.rpm <= 0
           ? null
           : { perMinute: facts.rpm, trusted: snapshot.rpmTrusted, reason: rateReason(snapshot.rpmTrusted) },
       latencyMs: snapshot.latencyMs,

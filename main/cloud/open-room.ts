@@ -59,7 +59,7 @@ export interface OpenCloudOptions {
   onRefused?(status: number, whose: string): void;
 }
 
-/** The cloud with its agents: what the composition root makes instead of `closedCloud`. */
+/** The cloud with its agents. */
 export interface OpenCloud extends CloudRoom {
   readonly keys: KeyPush;
   readonly catalogue: CloudCatalogue;

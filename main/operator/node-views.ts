@@ -15,7 +15,8 @@ const STATE_SENTENCES: Readonly<Record<string, string>> = {
 export function nodeView(node: FleetNode, providers: readonly ProviderView[], house: House): NodeView {
   const record = house.fleet.record(node.id);
   const { heartbeat, welcome, state } = node;
-  const engines = heartbeat?.engines ?? [];
+  // What a machine does itself: calls for OpenRouter cost it next to nothing.
+  const engines = (heartbeat?.engines ?? []).filter(({ kind }) => kind !== 'openrouter');
   const mine = providers.filter(({ nodeId }) => nodeId === node.id);
   const ageMs = node.heartbeatAtMs === null ? null : house.clock.nowMs() - node.heartbeatAtMs;
   const ttfts = mine.flatMap(({ ttftMs }) => (ttftMs === null ? [] : [ttftMs])).sort((a, b) => a - b);

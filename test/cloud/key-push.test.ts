@@ -1,7 +1,5 @@
-import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { type CloudFromAgent, type CloudStatus, decodePush, type Push } from '../../agent/wire/cloud.ts';
-import { readKeyBody } from '../../main/cloud/key-body.ts';
 import { KeyPush } from '../../main/cloud/key-push.ts';
 import type { AgentPort, PushFacts } from '../../main/cloud/ports.ts';
 import type { NewEvent } from '../../main/domain/events.ts';
@@ -208,21 +206,6 @@ describe('pushing a key', () => {
     house.nodes = [A];
     house.accept(A);
     expect(house.states()).toEqual({ a: 'accepted', b: 'unreachable' });
-  });
-});
-
-describe('the key in a request’s body', () => {
-  it('is read into one buffer, the chunks zeroed', async () => {
-    const chunks = [Buffer.from('sk-or-'), Buffer.from('v1-abc')];
-    const key = await readKeyBody(Readable.from(chunks));
-    expect(key.toString()).toBe('sk-or-v1-abc');
-    for (const chunk of chunks) expect(chunk.every((byte) => byte === 0)).toBe(true);
-  });
-
-  it('longer than any key is refused, everything read zeroed', async () => {
-    const chunks = [Buffer.alloc(400, 'a'), Buffer.alloc(400, 'b'), Buffer.alloc(400, 'c')];
-    await expect(readKeyBody(Readable.from(chunks))).rejects.toMatchObject({ code: 'invalid_cloud_key' });
-    for (const chunk of chunks) expect(chunk.every((byte) => byte === 0)).toBe(true);
   });
 });
 

@@ -101,7 +101,12 @@ export interface BudgetFacts {
 
 export interface CloudFacts {
   readonly state: string;
-  readonly holders: readonly { readonly nodeId: string; readonly nodeName: string; readonly state: string }[];
+  readonly holders: readonly {
+    readonly nodeId: string;
+    readonly nodeName: string;
+    readonly state: string;
+    readonly remembered: boolean;
+  }[];
   readonly lastPush: { readonly number: number } | null;
 }
 
@@ -120,6 +125,7 @@ export interface HouseStart {
   readonly roles?: Readonly<Record<string, unknown>>;
   /** Null: none is pushed. */
   readonly key?: string | null;
+  readonly planeEnv?: Record<string, string>;
 }
 
 export const TEST_KEY = 'sk-or-v1-test-key-of-the-house-0123456789abcdef';
@@ -141,13 +147,14 @@ export class CloudHouse {
   static async start(options: HouseStart = {}): Promise<CloudHouse> {
     const standIn = await StandIn.start(options.standIn);
     const [plane, ...agents] = await Promise.all([
-      startControlPlane(),
+      startControlPlane({ env: options.planeEnv ?? {} }),
       ...(options.agents ?? [{}]).map((agent) => CloudHouse.#agent(standIn, agent)),
     ]);
     const house = new CloudHouse(standIn, plane, agents);
     for (const agent of agents) {
       await house.operator.post('nodes', { address: agent.listen, joinCode: agent.joinCode });
     }
+    await until(async () => (await house.cloud()).holders.length === agents.length);
     for (const [role, patch] of Object.entries(options.roles ?? {})) await house.role(role, patch);
     const key = options.key === undefined ? TEST_KEY : options.key;
     if (key !== null) {

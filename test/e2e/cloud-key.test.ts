@@ -1,0 +1,230 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keyHash } from '../engines/openrouter/account.ts';
+import { copiesInMemory, filesWith, formsOf, foundIn } from '../support/canary.ts';
+import { CloudHouse, until } from '../support/cloud.ts';
+import { removeTemporaryFolders, temporaryFolder } from '../support/processes.ts';
+
+const newKey = () => `sk-or-v1-${randomBytes(32).toString('hex')}`;
+
+describe('a key that went through every door', () => {
+  const canary = newKey();
+  const forms = formsOf(canary);
+  const snapshots = temporaryFolder('snapshots');
+  /** Every answer of the control plane. */
+  const heard: string[] = [];
+  let house: CloudHouse;
+
+  beforeAll(async () => {
+    house = await CloudHouse.start({
+      agents: [{ name: 'alpha' }, { name: 'beta' }],
+      standIn: { keys: [canary], echoKey: true },
+      roles: {
+        'code-assistant': { policy: 'cloud' },
+        reranker: { policy: 'cloud', cloud: { model: 'cohere/rerank-4-fast' } },
+      },
+      key: null,
+      planeEnv: { NODE_OPTIONS: `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${snapshots}` },
+    });
+    heard.push((await house.push(canary)).text);
+    await house.holding(2);
+    await house.ready('code-assistant', 'cloud', 2);
+  });
+  afterAll(async () => {
+    await house?.stop();
+    removeTemporaryFolders();
+  });
+
+  const keep = ({ status, text, headers }: Awaited<ReturnType<CloudHouse['chat']>>) => {
+    heard.push(text, JSON.stringify([...headers]));
+    return status;
+  };
+
+  it('is used, echoed by a careless upstream, and blanked on the way back', async () => {
+    expect(keep(await house.chat('code-assistant'))).toBe(200);
+    expect(keep(await house.chat('code-assistant', { stream: true }))).toBe(200);
+    expect(keep(await house.rerank())).toBe(200);
+    expect((await house.standIn.calls()).map((call) => call.keyHash)).toEqual(Array(3).fill(keyHash(canary)));
+    expect(heard.join()).toContain('*'.repeat(20));
+  });
+
+  it('is quoted by no refusal', async () => {
+    for (const error of ['bad-request', 'context-length', 'moderation', 'too-large'] as const) {
+      await house.standIn.order({ fail: { error } });
+      expect(keep(await house.chat('code-assistant'))).toBeGreaterThanOrEqual(400);
+    }
+    await house.standIn.order({ fail: { error: 'bad-gateway', as: 'stream', afterTokens: 2 } });
+    expect(keep(await house.chat('code-assistant', { stream: true }))).toBe(200);
+    expect(heard.at(-2)).toContain('"error"');
+    const put = async (headers: Record<string, string>, body: string) => {
+      const response = await fetch(`${house.plane.endpoint}/admin/cloud/key`, { method: 'PUT', headers, body });
+      heard.push(await response.text());
+      return response.status;
+    };
+    const bytes = { 'content-type': 'application/octet-stream' };
+    const rights = { authorization: `Bearer ${house.plane.adminToken}` };
+    expect(await put({ ...rights, ...bytes }, `${canary} ${canary}`)).toBe(400);
+    expect(await put({ ...rights, ...bytes }, canary.repeat(10))).toBe(400);
+    expect(await put({ ...rights, 'content-type': 'application/json' }, JSON.stringify({ key: canary }))).toBe(400);
+    expect(await put(bytes, canary)).toBe(401);
+    expect(await put({ authorization: `Bearer ${canary}`, ...bytes }, 'anything else')).toBe(401);
+  });
+
+  it('survives in no output of an agent that crashes', async () => {
+    house.agents[1]?.kill('SIGABRT');
+    await house.agents[1]?.gone;
+    await until(async () => (await house.cloud()).holders.some(({ state }) => state === 'unreachable'));
+    expect(keep(await house.chat('code-assistant'))).toBe(200);
+  });
+
+  it('stands in nothing that the control plane tells', async () => {
+    const rights = { authorization: `Bearer ${house.plane.adminToken}` };
+    const routes = [
+      ...['nodes', 'providers', 'roles', 'gate', 'spaces', 'cloud', 'budget', 'requests', 'events', 'health'],
+      ...['diagnostics', 'settings', 'settings/export', 'usage', 'keys', 'overview?range=5m'],
+    ].map((route) => `admin/${route}`);
+    const statuses: Record<string, number> = {};
+    for (const route of [...routes, 'metrics', 'healthz', 'readyz', 'openapi.json', 'v1/models']) {
+      const response = await fetch(`${house.plane.endpoint}/${route}`, { headers: rights });
+      statuses[route] = response.status;
+      heard.push(await response.text());
+    }
+    const { requests } = await house.operator.get<{ requests: { id: string }[] }>('requests');
+    for (const { id } of requests) heard.push(JSON.stringify(await house.operator.get(`requests/${id}`)));
+    expect(requests.length).toBeGreaterThanOrEqual(7);
+    // The routes that matter most were really read.
+    for (const route of ['admin/cloud', 'admin/events', 'admin/requests', 'admin/diagnostics', 'admin/providers'])
+      expect([route, statuses[route]]).toEqual([route, 200]);
+    expect(heard.join('\n').length).toBeGreaterThan(20_000);
+    expect(foundIn(heard.join('\n'), forms)).toEqual([]);
+  });
+
+  it.skipIf(process.platform !== 'linux')(
+    'leaves no copy in the memory of the control plane after four more requests, nor in a heap snapshot',
+    { timeout: 240_000 },
+    async () => {
+      const marker = randomBytes(24).toString('hex');
+      for (let more = 0; more < 4; more++) {
+        const content = more < 3 ? 'x'.repeat(200_000) : `${marker} ${'x'.repeat(200_000)}`;
+        keep(await house.chat('code-assistant', { messages: [{ role: 'user', content }] }));
+      }
+      expect(await copiesInMemory(house.plane.pid, forms)).toBe(0);
+      // The scan sees what is there.
+      expect(await copiesInMemory(house.plane.pid, [marker])).toBeGreaterThan(0);
+      house.plane.kill('SIGUSR2');
+      await until(() => existsSync(snapshots) && readdirSync(snapshots).some((name) => name.endsWith('.heapsnapshot')));
+      await until(async () => (await fetch(`${house.plane.endpoint}/healthz`)).ok, 120_000);
+      expect(await filesWith(snapshots, ['fleet'])).toHaveLength(1);
+      expect(await filesWith(snapshots, forms)).toEqual([]);
+    },
+  );
+
+  it('is in no log, no file and no database', async () => {
+    await house.stop();
+    const outputs = [house.plane, ...house.agents].map(({ output }) => output());
+    expect(foundIn(outputs.join('\n'), forms)).toEqual([]);
+    for (const { dataDir } of [house.plane, ...house.agents]) {
+      expect(readdirSync(dataDir).length).toBeGreaterThan(0);
+      expect(await filesWith(dataDir, forms)).toEqual([]);
+    }
+    // The database was really looked into: it holds the events of the pushes.
+    const database = readdirSync(house.plane.dataDir).find((name) => /\.(db|sqlite)$/.test(name)) ?? '';
+    expect(await filesWith(house.plane.dataDir, ['cloud-push'])).toContain(path.join(house.plane.dataDir, database));
+  });
+});
+
+describe('pushes over the life of agents', () => {
+  const first = newKey();
+  const second = newKey();
+  let house: CloudHouse;
+
+  beforeAll(async () => {
+    house = await CloudHouse.start({
+      agents: [{ name: 'alpha' }, { name: 'beta' }],
+      roles: { 'code-assistant': { policy: 'cloud' } },
+      key: first,
+    });
+    await house.ready('code-assistant', 'cloud', 2);
+  });
+  afterAll(async () => {
+    await house?.stop();
+    removeTemporaryFolders();
+  });
+
+  const stateOf = async (name: string) =>
+    (await house.cloud()).holders.find(({ nodeName }) => nodeName === name)?.state ?? 'none';
+  const nodeOf = async (name: string) =>
+    (await house.cloud()).holders.find(({ nodeName }) => nodeName === name)?.nodeId ?? '';
+
+  it('changes a model without a key, and the key stays', async () => {
+    await house.role('code-assistant', { cloud: { model: 'deepseek/deepseek-v4-flash' } });
+    await until(async () => (await house.chat('deepseek/deepseek-v4-flash')).status === 200);
+    await house.standIn.order({ forget: true });
+    expect((await house.chat('code-assistant')).status).toBe(200);
+    const [call] = await house.standIn.calls();
+    expect([call?.model, call?.keyHash]).toEqual(['deepseek/deepseek-v4-flash', keyHash(first)]);
+  });
+
+  it('shows a model that the catalogue does not have as not offered, with the closest, and never calls it', async () => {
+    await house.role('code-assistant', { cloud: { model: 'poolside/laguna-s-2.2' } });
+    const role = async () => {
+      const { roles } = await house.operator.get<{
+        roles: { id: string; cloudOffered: boolean | null; cloudNearest: string[]; cloudReady: number }[];
+      }>('roles');
+      return roles.find(({ id }) => id === 'code-assistant');
+    };
+    await until(async () => (await role())?.cloudOffered === false);
+    expect((await role())?.cloudNearest).toContain('poolside/laguna-s-2.1');
+    await house.standIn.order({ forget: true });
+    expect((await house.chat('code-assistant')).status).toBe(503);
+    expect(await house.standIn.calls()).toEqual([]);
+    await house.role('code-assistant', { cloud: { model: 'poolside/laguna-s-2.1' } });
+    await house.ready('code-assistant', 'cloud', 2);
+  });
+
+  it('leaves an agent on an older push stale and idle', async () => {
+    await house.push(second, `?nodes=${await nodeOf('alpha')}`);
+    await until(async () => (await stateOf('alpha')) === 'accepted' && (await stateOf('beta')) === 'key-stale');
+    await house.ready('code-assistant', 'cloud', 1);
+    await house.standIn.order({ forget: true });
+    const statuses = await Promise.all(
+      Array.from({ length: 10 }, async () => (await house.chat('code-assistant')).status),
+    );
+    expect(statuses).toEqual(Array(10).fill(200));
+    const used = new Set((await house.standIn.calls()).map((call) => call.keyHash));
+    expect([...used]).toEqual([keyHash(second)]);
+  });
+
+  it('says key-missing after a restart of the agent, and 503 with the reason', async () => {
+    await house.restart(0);
+    await until(async () => (await stateOf('vm')) !== 'none' || (await stateOf('alpha')) === 'key-missing');
+    const holders = (await house.cloud()).holders.map(({ state }) => state).sort();
+    expect(holders).toEqual(['key-missing', 'key-stale']);
+    await house.standIn.order({ forget: true });
+    const refused = await house.chat('code-assistant');
+    expect([refused.status, refused.json.error?.code]).toEqual([503, 'no_provider']);
+    expect(await house.standIn.calls()).toEqual([]);
+    const { events } = await house.operator.get<{ events: { code: string; needsPerson: boolean }[] }>('events');
+    expect(events.some(({ code, needsPerson }) => code === 'no_key_agent' && needsPerson)).toBe(true);
+    await house.push(second);
+    await house.holding(2);
+    expect((await house.chat('code-assistant')).status).toBe(200);
+  });
+
+  it('survives the restart of an agent that has a keyring, when that was asked for at the push', async () => {
+    const keyring = { SWITCHYARD_KEYRING: `1:${randomBytes(32).toString('base64')}` };
+    await house.restart(0, 'stop', keyring);
+    await until(async () => (await house.cloud()).holders.some(({ state }) => state === 'key-missing'));
+    await house.push(second, '?remember=1');
+    await house.holding(2);
+    // Only from then on it is on the agent's disk.
+    await until(async () => (await house.cloud()).holders.some(({ remembered }) => remembered));
+    await house.restart(0, 'kill', keyring);
+    await house.holding(2);
+    const folder = house.agents[0]?.dataDir ?? '';
+    expect(await filesWith(folder, formsOf(second))).toEqual([]);
+    expect(readdirSync(folder)).toContain('cloud-keys.json');
+  });
+});
