@@ -14,6 +14,8 @@ const REPLAYED = ['idempotent-replayed', 'true'];
 interface Running {
   readonly bodySha256: string;
   readonly answer: SharedAnswer;
+  /** Resolves when the store knows how it ended and another may run. */
+  readonly settled: Promise<void>;
 }
 
 /** @throws SwitchyardError invalid_request for a key that is no key */
@@ -50,46 +52,61 @@ export class Idempotency {
   ): Promise<void> {
     const bodySha256 = hash('sha256', body, 'hex');
     const name = JSON.stringify([scope.project, scope.route, scope.key]);
-    const running = this.#running.get(name);
-    if (running !== undefined) {
+    for (let running = this.#running.get(name); running !== undefined; running = this.#running.get(name)) {
       if (running.bodySha256 !== bodySha256) throw new SwitchyardError('idempotency_mismatch');
-      if (!running.answer.joinable) throw new SwitchyardError('idempotency_running');
-      running.answer.join(reply);
-      return;
+      if (running.answer.joinable) {
+        running.answer.join(reply);
+        return;
+      }
+      if (!running.answer.gone) throw new SwitchyardError('idempotency_running');
+      // Everybody left it. It is given back in a moment, and then this one may run.
+      await running.settled;
     }
     let claimed = false;
-    const answer = new SharedAnswer((whole) => void this.#settle(name, scope, claimed ? whole : null, claimed));
+    let claiming = true;
+    let settle = () => {};
+    const settled = new Promise<void>((resolve) => {
+      settle = resolve;
+    });
+    const end = async (whole: StoredAnswer | null) => {
+      await this.#settle(scope, whole, claimed);
+      if (this.#running.get(name)?.answer === answer) this.#running.delete(name);
+      settle();
+    };
+    const answer: SharedAnswer = new SharedAnswer((whole) => {
+      // While the store is asked nobody knows whether there is a claim to give back: that is done below.
+      if (!claiming) void end(claimed ? whole : null);
+    });
     // In the map before the store is asked, so that a twin that comes meanwhile joins instead of claiming too.
-    this.#running.set(name, { bodySha256, answer });
+    this.#running.set(name, { bodySha256, answer, settled });
     answer.join(reply);
     let claim: IdempotencyClaim;
     try {
       claim = await this.#store.claim(scope, bodySha256);
     } catch {
-      errorReply(answer, new SwitchyardError('idempotency_unavailable'), form);
+      claiming = false;
+      if (answer.gone) await end(null);
+      else errorReply(answer, new SwitchyardError('idempotency_unavailable'), form);
       return;
     }
-    if (claim.state === 'stored') replay(answer, claim.answer);
+    claiming = false;
+    claimed = claim.state === 'claimed';
+    // Everybody left while the store was asked: a claim is given back, nothing runs.
+    if (answer.gone) await end(null);
+    else if (claim.state === 'stored') replay(answer, claim.answer);
     else if (claim.state === 'other-body') errorReply(answer, new SwitchyardError('idempotency_mismatch'), form);
     else if (claim.state === 'running') errorReply(answer, new SwitchyardError('idempotency_running'), form);
-    else {
-      claimed = true;
-      // Everybody left while the store was asked: the claim is given back, nothing runs.
-      if (answer.gone) await this.#settle(name, scope, null, true);
-      else await run(answer);
-    }
+    else await run(answer);
   }
 
-  /** Keeps or gives back; stays in the map until the store knows, so that no twin runs in between. */
-  async #settle(name: string, scope: IdempotencyScope, whole: StoredAnswer | null, claimed: boolean): Promise<void> {
+  /** Keeps or gives back; the entry stays in the map until the store knows, so that no twin runs in between. */
+  async #settle(scope: IdempotencyScope, whole: StoredAnswer | null, claimed: boolean): Promise<void> {
+    if (!claimed) return;
     try {
-      if (!claimed) return;
       if (whole !== null && isKept(whole.status)) await this.#store.complete(scope, whole);
       else await this.#store.forget(scope);
     } catch {
       // The answer has been given; the store keeps its own count of what it could not write.
-    } finally {
-      this.#running.delete(name);
     }
   }
 }

@@ -25,6 +25,36 @@ const ONCE = { 'idempotency-key': 'order-1' };
 const calls = (harness: Harness): number => harness.dispatcher.chats.length;
 
 describe('the same body again', () => {
+  it('runs when its first client left while the store was still asked, instead of being told that it runs', async () => {
+    const store = new MemoryIdempotencyStore(new ManualClock());
+    let letGo = () => {};
+    const slow = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    let claims = 0;
+    const claim: IdempotencyStore['claim'] = async (scope, digest) => {
+      claims += 1;
+      if (claims === 1) await slow;
+      return store.claim(scope, digest);
+    };
+    const harness = await startGateway({ ports: { idempotency: { ...bound(store), claim } } });
+    harness.dispatcher.onChat = answerChat;
+    const leaving = new AbortController();
+    const first = fetch(`${harness.url}${PATH}`, {
+      method: 'POST',
+      headers: { ...authorised, ...ONCE },
+      body: JSON.stringify(CHAT),
+      signal: leaving.signal,
+    }).catch(() => null);
+    await expect.poll(() => claims).toBe(1);
+    leaving.abort();
+    await first;
+    const second = post(harness, PATH, CHAT, ONCE);
+    letGo();
+    expect((await second).status).toBe(200);
+    expect(calls(harness)).toBe(1);
+  });
+
   it('gets the stored answer, streams byte for byte, and nothing runs twice', async () => {
     const harness = await startGateway();
     harness.dispatcher.onChat = answerChat;
