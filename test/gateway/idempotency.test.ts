@@ -34,8 +34,10 @@ describe('the same body again', () => {
     let claims = 0;
     const claim: IdempotencyStore['claim'] = async (scope, digest) => {
       claims += 1;
+      const claimed = await store.claim(scope, digest);
+      // The store has written it down; its answer is on the way.
       if (claims === 1) await slow;
-      return store.claim(scope, digest);
+      return claimed;
     };
     const harness = await startGateway({ ports: { idempotency: { ...bound(store), claim } } });
     harness.dispatcher.onChat = answerChat;
