@@ -7,12 +7,12 @@ import { isRecord } from './sse.ts';
  * @throws EngineFailure `engine_invalid_response` for missing, doubled or not finite ones; `engine_error` for an error in a 200
  */
 export function readScores(answer: unknown, count: number): number[] {
-  if (isRecord(answer) && answer.error !== undefined) throw new EngineFailure('engine_error', { engineStatus: 200 });
+  if (isRecord(answer) && answer.error !== undefined && answer.error !== null)
+    throw new EngineFailure('engine_error', { engineStatus: 200 });
   const results = isRecord(answer) && Array.isArray(answer.results) ? answer.results : [];
   const scores = new Array<number | undefined>(count);
   for (const result of results) {
-    if (!isRecord(result)) continue;
-    const { index, relevance_score: score } = result;
+    const { index, relevance_score: score } = isRecord(result) ? result : {};
     if (!isIndex(index, count) || scores[index] !== undefined || typeof score !== 'number') {
       throw new EngineFailure('engine_invalid_response', {}, 'The engine answered with scores that cannot be read.');
     }
@@ -34,6 +34,7 @@ export function readScores(answer: unknown, count: number): number[] {
   });
 }
 
-function isIndex(value: unknown, count: number): value is number {
+/** A place among `count`. */
+export function isIndex(value: unknown, count: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < count;
 }

@@ -1,4 +1,5 @@
 import { EngineFailure } from './failure.ts';
+import { isIndex } from './scores.ts';
 import { isRecord } from './sse.ts';
 
 /**
@@ -31,7 +32,8 @@ const invalid = (sentence: string, failing: readonly number[] = []) =>
 /**
  * Takes the vectors out of an OpenAI-shaped answer `{data: [{index, embedding: base64 | number[]}]}`, in the order of the
  * inputs whatever the order of the answer.
- * @throws EngineFailure `engine_invalid_response` for too few or too many, another width, values that are not finite, zeros
+ * @throws EngineFailure `engine_invalid_response` for too few or too many, an index that is none, another width, values
+ * that are not finite, a length that float32 does not hold
  */
 export function readVectors(answer: unknown, demand: VectorDemand): VectorBatch {
   const items = isRecord(answer) && Array.isArray(answer.data) ? answer.data : null;
@@ -39,15 +41,17 @@ export function readVectors(answer: unknown, demand: VectorDemand): VectorBatch 
   if (items.length !== demand.count) {
     throw invalid(`The engine answered with ${items.length} vectors for ${demand.count} texts.`);
   }
-  const rows = new Array<Float32Array | undefined>(demand.count);
-  items.forEach((item, position) => {
-    const index = isRecord(item) && typeof item.index === 'number' ? item.index : position;
+  const rows = new Array<Float32Array | undefined>(demand.count).fill(undefined);
+  // Indices that are left out altogether mean the order of the texts; some with and some without mean nothing.
+  const isIndexed = items.some((item) => isRecord(item) && item.index !== undefined);
+  for (const [position, item] of items.entries()) {
+    const index: unknown = isIndexed && isRecord(item) ? item.index : position;
     const row = isRecord(item) ? decode(item.embedding) : null;
-    if (row === null || rows[index] !== undefined || index < 0 || index >= demand.count) {
+    if (row === null || !isIndex(index, demand.count) || rows[index] !== undefined) {
       throw invalid('The engine answered with vectors that cannot be read.');
     }
     rows[index] = row;
-  });
+  }
   return assemble(rows, demand);
 }
 
@@ -60,8 +64,12 @@ export function readRows(rows: unknown, demand: VectorDemand): VectorBatch {
   return readVectors({ data: rows.map((embedding) => ({ embedding })) }, demand);
 }
 
+/** Standard alphabet, padded: `Buffer.from` skips whatever else it meets, and a row would shift by a few bits. */
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
 function decode(embedding: unknown): Float32Array | null {
   if (typeof embedding === 'string') {
+    if (embedding.length % 4 !== 0 || !BASE64.test(embedding)) return null;
     const bytes = Buffer.from(embedding, 'base64');
     if (bytes.length === 0 || bytes.length % 4 !== 0) return null;
     // Small buffers come from a shared pool at any offset; a float array needs one that is a multiple of four.
@@ -82,19 +90,18 @@ export function assemble(rows: readonly (Float32Array | undefined)[], demand: Ve
   const width = demand.cut === null ? full : Math.min(demand.cut, full);
   const values = new Float32Array(rows.length * width);
   const broken: number[] = [];
-  rows.forEach((row, index) => {
+  // By number, not by `forEach`: that would pass over a hole and leave a row of zeros.
+  for (let index = 0; index < rows.length; index++) {
+    const row = rows[index];
     if (row === undefined) throw invalid('The engine left a vector out.');
     if (row.length !== full) {
       throw invalid(`The engine answered with a vector of width ${row.length} where ${full} is due.`, [index]);
     }
-    if (!isUsable(row)) {
-      broken.push(index);
-      return;
-    }
     const target = values.subarray(index * width, (index + 1) * width);
     target.set(width === full ? row : row.subarray(0, width));
-    if (demand.normalise && !normalise(target)) broken.push(index);
-  });
+    if (!isUsable(row) || (width < full && !isUsable(target))) broken.push(index);
+    else if (demand.normalise) normalise(target);
+  }
   if (broken.length > 0)
     throw invalid('The engine answered with vectors that are not finite or have no length.', broken);
   return { values, count: rows.length, width };
@@ -116,10 +123,14 @@ export function joinBatches(batches: readonly VectorBatch[]): VectorBatch {
   return { values, count: values.length / width, width };
 }
 
-/** Every value finite, and not all zero. One pass: the sum of squares is NaN or infinite if a value is. */
+/** Normal float32 numbers: a length outside of them has lost its digits, or is none. */
+const MIN_NORM = 2 ** -126;
+const MAX_NORM = 3.4028234663852886e38;
+
+/** One pass, in double precision: the length is NaN or infinite if a value is. */
 function isUsable(row: Float32Array): boolean {
-  const sum = squares(row);
-  return Number.isFinite(sum) && sum > 0;
+  const norm = Math.sqrt(squares(row));
+  return norm >= MIN_NORM && norm <= MAX_NORM;
 }
 
 function squares(row: Float32Array): number {
@@ -131,13 +142,10 @@ function squares(row: Float32Array): number {
   return sum;
 }
 
-/** L2, in place. False: no length to divide by. */
-function normalise(row: Float32Array): boolean {
-  const norm = Math.sqrt(squares(row));
-  if (!(norm > 0)) return false;
-  const scale = 1 / norm;
+/** L2, in place, of a row that is usable. */
+function normalise(row: Float32Array): void {
+  const scale = 1 / Math.sqrt(squares(row));
   for (let i = 0; i < row.length; i++) row[i] = (row[i] as number) * scale;
-  return true;
 }
 
 /** The bytes of a batch as they travel. */

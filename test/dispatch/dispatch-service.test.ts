@@ -278,6 +278,30 @@ describe('an embedding request', () => {
     expect(failures).toHaveLength(1);
   });
 
+  it.each([
+    ['zeros', [0, 0]],
+    ['a value that is no number', [1, Number.NaN]],
+    ['a value that is not finite', [Number.POSITIVE_INFINITY, 1]],
+  ])('never takes a row of %s for a vector, and blames the engine', async (_, row) => {
+    const clock = new SimClock();
+    const { dispatch, calls, admitted } = house([provider('embedding', 'a')], clock);
+    const { failures, sink } = embedLog();
+    dispatch.embed(embedWork(clock, { texts: ['a', 'b'] }), sink);
+    for (let round = 0; round < 4; round += 1) {
+      await clock.advance(30_000);
+      for (const { head, handlers } of calls.splice(0)) {
+        const count = head.op === 'embed' ? head.count : 0;
+        const rows = Float32Array.from([[3, 4], row].slice(2 - count).flat());
+        handlers.onHead({ status: 200, contentType: 'application/octet-stream', count, width: 2 });
+        handlers.onData(new Uint8Array(rows.buffer));
+        handlers.onEnd(trailers());
+      }
+    }
+    await clock.advance(120_000);
+    expect(admitted).toEqual([]);
+    expect(failures).toMatchObject([{ code: 'engine_invalid_response' }]);
+  });
+
   it('waits for a space that is being founded', async () => {
     const clock = new SimClock();
     const { dispatch, calls, state, tellGate } = house([provider('embedding', 'a')], clock, { state: 'founding' });

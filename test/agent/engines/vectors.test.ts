@@ -2,10 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { EngineFailure } from '../../../agent/engines/failure.ts';
 import { readScores } from '../../../agent/engines/scores.ts';
-import { readVectors, type VectorDemand, vectorBytes } from '../../../agent/engines/vectors.ts';
+import { assemble, readRows, readVectors, type VectorDemand, vectorBytes } from '../../../agent/engines/vectors.ts';
 
 const base64 = (row: readonly number[]) => Buffer.from(new Float32Array(row).buffer).toString('base64');
 const answer = (rows: readonly unknown[]) => ({ data: rows.map((embedding, index) => ({ index, embedding })) });
+const indexed = (indices: readonly unknown[]) => ({ data: indices.map((index) => ({ index, embedding: [1] })) });
 const demand = (more: Partial<VectorDemand> = {}): VectorDemand => ({
   count: 2,
   width: null,
@@ -32,6 +33,17 @@ describe('vectors out of an answer', () => {
     const turned = { data: [...answer(rows.map(base64)).data].reverse() };
     expect([...readVectors(turned, demand()).values]).toEqual([1, 2, 3, 4, 5, 6]);
     expect([...readVectors(answer(rows), demand()).values]).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
+  it('are in the order of the texts when an engine names no places at all', () => {
+    expect([...readVectors({ data: [{ embedding: [1] }, { embedding: [2] }] }, demand()).values]).toEqual([1, 2]);
+    expect([...readRows([[1], [2]], demand()).values]).toEqual([1, 2]);
+  });
+
+  it('are never assembled around a hole', () => {
+    const holed = new Array<Float32Array | undefined>(2);
+    holed[0] = Float32Array.of(1);
+    expect(() => assemble(holed, demand())).toThrow('The engine left a vector out.');
   });
 
   it('are cut first and normalised then: (3, 4, 12) cut to two is (0.6, 0.8)', () => {
@@ -117,6 +129,34 @@ describe('vectors out of an answer', () => {
       },
       {},
       [],
+    ],
+    ['a place between two', indexed([0, 0.5]), {}, []],
+    ['a place before the first', indexed([0, -1]), {}, []],
+    ['a place as text', indexed([0, '1']), {}, []],
+    ['a place that is null', indexed([0, null]), {}, []],
+    ['one place named and one not', indexed([0, undefined]), {}, []],
+    ['base64 with a foreign character', answer([[1], `${base64([1]).slice(0, 4)}*${base64([1]).slice(4)}`]), {}, []],
+    ['base64 of another alphabet', answer([base64([1]), '__9_Pw==']), {}, []],
+    ['base64 without its padding', answer([base64([1]), base64([1]).replace(/=+$/, '')]), {}, []],
+    ['base64 that goes on after its end', answer([base64([1]), `${base64([1])}${base64([1])}`]), {}, []],
+    // 3e38 * sqrt(2) is beyond the largest float32, 3.4e38; 1e-44 * sqrt(2) is below the smallest normal one, 1.2e-38.
+    [
+      'a length beyond float32',
+      answer([
+        [3e38, 3e38],
+        [1, 2],
+      ]),
+      { normalise: true },
+      [0],
+    ],
+    [
+      'a length too small for float32',
+      answer([
+        [1, 2],
+        [1e-44, 1e-44],
+      ]),
+      { normalise: true },
+      [1],
     ],
     ['nothing', undefined, {}, []],
   ])('are refused as a whole for %s, naming the rows', (_, body, more, indices) => {
