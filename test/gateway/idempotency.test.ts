@@ -39,7 +39,13 @@ describe('the same body again', () => {
       if (claims === 1) await slow;
       return claimed;
     };
-    const harness = await startGateway({ ports: { idempotency: { ...bound(store), claim } } });
+    let admitted = 0;
+    const admit = (): Admission => {
+      admitted += 1;
+      return { admitted: true, rate: { requests: null, tokens: null } };
+    };
+    const limits = { admit, settle: () => undefined };
+    const harness = await startGateway({ ports: { limits, idempotency: { ...bound(store), claim } } });
     harness.dispatcher.onChat = answerChat;
     const leaving = new AbortController();
     const first = fetch(`${harness.url}${PATH}`, {
@@ -51,7 +57,9 @@ describe('the same body again', () => {
     await expect.poll(() => claims).toBe(1);
     leaving.abort();
     await first;
+    await expect.poll(() => harness.exchanges.length).toBe(1);
     const second = post(harness, PATH, CHAT, ONCE);
+    await expect.poll(() => admitted).toBe(2);
     letGo();
     expect((await second).status).toBe(200);
     expect(calls(harness)).toBe(1);
