@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { ChoiceEnds } from '../engines/choice-ends.ts';
 import { EngineFailure } from '../engines/failure.ts';
 import { isRecord } from '../engines/sse.ts';
 import type { CallHead, Trailers, Usage } from '../wire/calls.ts';
@@ -41,7 +42,9 @@ class ChatRelay {
   #timedOut = false;
   #upstream: string | null;
   #usage: Usage | null = null;
-  #finished = false;
+  readonly #ends = new ChoiceEnds();
+  /** `[DONE]` was seen: nothing behind it is read. */
+  #done = false;
   #firstMs: number | null = null;
   #pieces = 0;
 
@@ -108,7 +111,7 @@ class ChatRelay {
     const rest = reader.flush();
     if (rest !== null) await this.#take(rest, headers);
     if (this.#cancelled) throw new CallCancelled(false, this.#usage?.costUsd ?? null);
-    if (!this.#finished) throw this.#interrupted();
+    if (!this.#ends.all) throw this.#interrupted();
     await this.#answer();
     return this.#trailers();
   }
@@ -122,13 +125,17 @@ class ChatRelay {
   }
 
   async #take(event: StreamEvent, headers: IncomingHttpHeaders): Promise<void> {
+    if (this.#done) return;
+    if (event.malformed) throw new EngineFailure('engine_invalid_response', { afterFirstByte: this.#responded });
     if (event.data === null) {
+      if (event.isError) throw this.#failed();
       // A comment keeps a waiting client's connection warm; before the head there is nobody to warm.
       if (this.#responded) await this.#pass(event.raw);
       return;
     }
-    if (event.data === '[DONE]') {
-      if (this.#finished) await this.#pass(event.raw);
+    if (event.data.trim() === '[DONE]') {
+      this.#done = true;
+      if (this.#ends.all) await this.#pass(event.raw);
       return;
     }
     const chunk = parseJson(Buffer.from(event.data));
@@ -136,9 +143,14 @@ class ChatRelay {
     this.#patience.progress();
     this.#checkUpstream(chunk);
     if (isRecord(chunk.error) || hasFailed(chunk)) throw this.#refused(200, chunk, headers);
+    if (event.isError || (chunk.error !== undefined && chunk.error !== null)) throw this.#failed();
     this.#usage = cloudUsage(chunk) ?? this.#usage;
-    const wasFinished = this.#finished;
-    this.#finished ||= choicesOf(chunk).some((choice) => typeof choice.finish_reason === 'string');
+    if (!Array.isArray(chunk.choices) && !isRecord(chunk.usage)) return; // no piece of an answer
+    const wasFinished = this.#ends.all;
+    for (const choice of choicesOf(chunk)) {
+      if (typeof choice.finish_reason === 'string') this.#ends.end(choice.index);
+      else this.#ends.see(choice.index);
+    }
     const says = saysSomething(chunk);
     if (says) {
       this.#pieces++;
@@ -150,7 +162,7 @@ class ChatRelay {
     }
     const onlyUsage = isRecord(chunk.usage) && !says && (wasFinished || choicesOf(chunk).length === 0);
     if (onlyUsage && !this.#head.wantsUsage) return;
-    if (this.#responded || says || this.#finished) await this.#pass(event.raw);
+    if (this.#responded || says || this.#ends.all) await this.#pass(event.raw);
     else this.#held.push(event.raw);
   }
 
@@ -224,6 +236,12 @@ class ChatRelay {
       { ...refusal, fromProvider, costUsd },
       { tooLong: isTooLong(answer), chat: true, afterFirstByte: this.#responded },
     );
+  }
+
+  /** An error without anything to learn from it. */
+  #failed(): Error {
+    const { failure } = new EngineFailure('engine_error', { afterFirstByte: this.#responded });
+    return failedCall(failure, { costUsd: this.#usage?.costUsd ?? (this.#pieces === 0 ? 0 : this.#estimateUsd()) });
   }
 
   #interrupted(): Error {

@@ -1,13 +1,14 @@
-const LF = 0x0a;
-const CR = 0x0d;
-/** No upstream sends an event as long as this; a stream without line ends must not grow memory. */
-const MAX_EVENT_BYTES = 8 * 1024 * 1024;
+import { eventEnd, MAX_EVENT_BYTES, readEvent } from '../engines/sse-event.ts';
 
 export interface StreamEvent {
   /** As it came, blank line included. */
   readonly raw: Buffer;
   /** Null: comments only, which are no sign of progress. */
   readonly data: string | null;
+  /** Its `event:` line names an error. */
+  readonly isError: boolean;
+  /** Not to be read, nor handed on. */
+  readonly malformed: boolean;
 }
 
 /** Cuts a byte stream into server-sent events. Lines end in LF or CR LF. */
@@ -36,22 +37,7 @@ export class EventReader {
   }
 }
 
-/** Offset after the blank line that ends the event at `from`; -1 when it has not come yet. */
-function eventEnd(bytes: Buffer, from: number): number {
-  let line = from;
-  for (;;) {
-    const lf = bytes.indexOf(LF, line);
-    if (lf < 0) return -1;
-    if (lf === line || (lf === line + 1 && bytes[line] === CR)) return lf + 1;
-    line = lf + 1;
-  }
-}
-
 function toEvent(raw: Buffer): StreamEvent {
-  const data = raw
-    .toString('utf8')
-    .split(/\r?\n/)
-    .filter((line) => line.startsWith('data:'))
-    .map((line) => line.slice(line.startsWith('data: ') ? 6 : 5));
-  return { raw, data: data.length === 0 ? null : data.join('\n') };
+  const { data, type, malformed } = readEvent(raw);
+  return { raw, data: data?.toString('utf8') ?? null, isError: type.toLowerCase().includes('error'), malformed };
 }

@@ -63,6 +63,16 @@ describe('an event stream as it passes', () => {
     ['the finish reason "error"', 'data: {"choices":[{"index":0,"delta":{},"finish_reason": "error"}]}\n\n'],
     ['an error event without data', 'event: error\n\n'],
     ['an event that should tell something and is no JSON', 'data: {"error": oops\n\n'],
+    ['an error event behind a comment', ': c\nevent: error\ndata: secret cause\n\n'],
+    ['an error event behind its data', 'data: {"message":"secret cause"}\nevent: error\n\n'],
+    ['an error event of another name', 'event: server_error\ndata: {"choices":[],"message":"secret cause"}\n\n'],
+    ['an event of an unknown kind that is no JSON', 'event: fatal\ndata: secret cause\n\n'],
+    ['an error whose key is spelled by numbers', 'data: {"\\u0065rror":{"message":"secret cause"},"choices":[]}\n\n'],
+    ['an error behind a byte order mark', '\u{feff}data: {"error":{"message":"secret cause"}}\n\n'],
+    ['an error of older vLLM', 'data: {"object":"error","message":"secret cause","choices":[]}\n\n'],
+    ['lines that end in CR alone', ': c\revent: error\rdata: secret cause\r\r\n\n'],
+    ['a data line cut in two by CR', `data: {"choices":[]}\rdata: secret cause\n\n`],
+    ['words instead of an object', 'data: secret cause\n\n'],
   ])('stops before %s and hands on what came before it', (_, event) => {
     const { out, error } = pass(`${token('a')}${event}${token('b')}${DONE}`);
     expect(error).toBe(true);
@@ -78,6 +88,37 @@ describe('an event stream as it passes', () => {
   it('lets the word error pass in a text, and a null error in an event', () => {
     const stream = token('an error, "error": {"x"}') + token('x').replace('{"choices"', '{"error":null,"choices"');
     expect(pass(stream)).toMatchObject({ out: stream, error: false });
+  });
+
+  it('hands on no object that is not a piece of an answer', () => {
+    const { out, error } = pass(`${token('a')}data: {"message":"secret cause"}\n\n${FINISH}${DONE}`);
+    expect({ out, error }).toEqual({ out: `${token('a')}${FINISH}${DONE}`, error: false });
+  });
+
+  it('sees a finish reason whose key is spelled by numbers', () => {
+    const finish = FINISH.replace('finish_reason', 'finish\\u005freason');
+    expect(pass(`${token('a')}${finish}`)).toMatchObject({ out: `${token('a')}${finish}`, error: false });
+    expect(pass(`${token('a')}${finish}`).scanner.finished).toBe(true);
+  });
+
+  it('has finished when each choice that it saw has', () => {
+    const second = token('x').replace('"index":0', '"index": 1');
+    expect(pass(`${token('a')}${second}${FINISH}`).scanner.finished).toBe(false);
+    expect(pass(`${second}${FINISH}`).scanner.finished).toBe(false);
+    expect(pass(`${second}${FINISH.replace('"index":0', '"index":1')}`).scanner.finished).toBe(true);
+    expect(pass(`${token('a')}${FINISH.replace('"index":0', '"index":1')}`).scanner.finished).toBe(false);
+    expect(pass(`${token('a')}${second}${FINISH}${FINISH.replace('"index":0', '"index":1')}`).scanner.finished).toBe(
+      true,
+    );
+  });
+
+  it('ends at [DONE]: nothing behind it is handed on or collected', () => {
+    const stream = `${token('a')}${FINISH}${DONE}`;
+    expect(pass(`${stream}${token('more')}${ERROR}: words\n\n`)).toMatchObject({ out: stream, error: false });
+    const collected: unknown[] = [];
+    const scanner = new SseScanner(false, (event) => collected.push(event));
+    scanner.push(Buffer.from(`${stream}${token('more')}`));
+    expect(collected).toHaveLength(2);
   });
 
   it('counts no comment as progress', () => {
@@ -96,8 +137,8 @@ describe('an event stream as it passes', () => {
   it('gives up on an event that never ends', () => {
     const scanner = new SseScanner(false);
     const megabyte = Buffer.alloc(1024 * 1024, 'x');
-    const steps = Array.from({ length: 9 }, () => scanner.push(megabyte));
-    expect(steps.map((step) => step.kind).indexOf('error')).toBe(8);
+    expect(scanner.push(megabyte)).toMatchObject({ kind: 'pass' });
+    expect(scanner.push(Buffer.from('x'))).toMatchObject({ kind: 'error', malformed: true });
   });
 
   it('hands on the same bytes and learns the same wherever the network cuts them', () => {
