@@ -23,12 +23,21 @@ export function upstreamOf(fingerprint: Fingerprint): string | null {
   return name === null ? null : name.toLowerCase();
 }
 
-/** `deepinfra` and `deepinfra/fp8` name one upstream; a report of another one breaks the pin. */
+/**
+ * `deepinfra` and `deepinfra/fp8` name one upstream; a report of another one breaks the pin. A pin is an upstream's name, or what
+ * agents send: `only=<names>;quantizations=<names>`, where no name at all pins nobody.
+ */
 export function pinHolds({ upstream, pin }: Fingerprint): boolean {
   if (upstream === null || pin === null) return true;
-  const slug = (name: string): string => name.toLowerCase().split('/')[0] ?? '';
-  const tagsAgree = !upstream.includes('/') || !pin.includes('/') || upstream.toLowerCase() === pin.toLowerCase();
-  return slug(upstream) === slug(pin) && tagsAgree;
+  const answered = upstream.toLowerCase();
+  const names = /^only=([^;]*);/.exec(pin)?.[1] ?? pin;
+  return names === '' || names.split(',').some((name) => sameUpstream(answered, name.toLowerCase()));
+}
+
+function sameUpstream(answered: string, pinned: string): boolean {
+  const slug = (name: string): string => name.split('/')[0] ?? '';
+  const tagsAgree = !answered.includes('/') || !pinned.includes('/') || answered === pinned;
+  return slug(answered) === slug(pinned) && tagsAgree;
 }
 
 /**

@@ -147,6 +147,12 @@ describe('pins', () => {
     ['alpha/fp16', 'alpha/fp8', false],
     ['beta', 'alpha', false],
     [null, 'alpha', true],
+    // As agents word it.
+    ['alpha/fp8', 'only=alpha/fp8;quantizations=', true],
+    ['alpha', 'only=alpha/fp8;quantizations=fp8', true],
+    ['beta', 'only=alpha/fp8;quantizations=', false],
+    ['beta', 'only=alpha,beta;quantizations=', true],
+    ['beta', 'only=;quantizations=fp8', true],
   ])('reported %j under the pin %j', (name, pin, holds) => {
     expect(pinHolds(fingerprint({ upstream: name, pin }))).toBe(holds);
   });
