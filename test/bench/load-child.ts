@@ -126,26 +126,28 @@ async function open(target: Target, perSecond: number, seconds: number): Promise
   return { kind: 'open', latency: distribution(latencies.slice(perSecond)), failed, why };
 }
 
-/** So many streams at once; each chunk says when it was due and when the engine wrote it. */
-async function streams(target: Target, count: number): Promise<LoadResult> {
+/** So many streams at once, over the targets in turn; each chunk says when it was due and when the engine wrote it. */
+async function streams(targets: readonly Target[], count: number): Promise<LoadResult> {
   const due: number[] = [];
   const sent: number[] = [];
   let [broken, ended] = [0, 0];
-  const url = new URL(target.url);
-  const headers = Object.entries({ ...target.headers, 'content-type': 'application/json' });
-  const head = [
-    `POST ${url.pathname} HTTP/1.1`,
-    `host: ${url.host}`,
-    ...headers.map(([name, value]) => `${name}: ${value}`),
-    `content-length: ${Buffer.byteLength(target.body)}`,
-    'connection: close',
-  ].join('\r\n');
-  const one = () =>
+  const headOf = (target: Target, url: URL) => {
+    const headers = Object.entries({ ...target.headers, 'content-type': 'application/json' });
+    return [
+      `POST ${url.pathname} HTTP/1.1`,
+      `host: ${url.host}`,
+      ...headers.map(([name, value]) => `${name}: ${value}`),
+      `content-length: ${Buffer.byteLength(target.body)}`,
+      'connection: close',
+    ].join('\r\n');
+  };
+  const one = (target: Target) =>
     new Promise<void>((resolve) => {
+      const url = new URL(target.url);
       const socket = connect(Number(url.port), url.hostname);
       let rest = '';
       let whole = false;
-      socket.setNoDelay(true).write(`${head}\r\n\r\n${target.body}`);
+      socket.setNoDelay(true).write(`${headOf(target, url)}\r\n\r\n${target.body}`);
       socket.on('data', (chunk) => {
         const nowMs = monotonicMs();
         const text = rest + chunk.toString('latin1');
@@ -171,7 +173,8 @@ async function streams(target: Target, count: number): Promise<LoadResult> {
     });
   const all: Promise<void>[] = [];
   for (let at = 0; at < count; at += 1) {
-    all.push(one());
+    const target = targets[at % targets.length];
+    if (target) all.push(one(target));
     // Streams that begin in the same millisecond would come in the same millisecond for ever.
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
@@ -205,7 +208,7 @@ function run(job: LoadJob): Promise<LoadResult> | LoadResult {
     case 'open':
       return open(job.target, job.perSecond, job.seconds);
     case 'streams':
-      return streams(job.target, job.count);
+      return streams(job.targets, job.count);
     case 'parse':
       return parseAndStringify(job.text, job.seconds);
   }

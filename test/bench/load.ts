@@ -29,7 +29,7 @@ export type LoadJob =
       readonly warmUp: number;
     }
   | { readonly kind: 'open'; readonly target: Target; readonly perSecond: number; readonly seconds: number }
-  | { readonly kind: 'streams'; readonly target: Target; readonly count: number }
+  | { readonly kind: 'streams'; readonly targets: readonly Target[]; readonly count: number }
   | { readonly kind: 'parse'; readonly text: string; readonly seconds: number };
 
 export type LoadResult =

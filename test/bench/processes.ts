@@ -189,6 +189,11 @@ async function call(plane: Plane, method: string, route: string, body?: unknown)
   return (await response.json()) as Line;
 }
 
+/** A further API key: each has at most 64 requests in flight. */
+export async function newKey(plane: Plane, name: string): Promise<string> {
+  return String((await call(plane, 'POST', 'keys', { name, project: 'bench' })).secret);
+}
+
 /** Pairs and waits until so many providers of a role are ready. */
 export async function pair(plane: Plane, agent: BenchAgent): Promise<void> {
   await call(plane, 'POST', 'nodes', { address: agent.listen, joinCode: agent.joinCode });

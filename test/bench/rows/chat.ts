@@ -46,6 +46,8 @@ export const chat: Row = {
     let answered = 0;
     let failed = 0;
     let client = '';
+    // What is measured is the standing service, compiled by then.
+    await throughput(rig.ours(), CONNECTIONS, quick ? 10 : 20);
     const cpuMs = async () => ({ plane: (await rig.plane.stats()).cpuMs, agent: (await rig.agent.stats()).cpuMs });
     // In turn, three times: what else the machine does meets all three alike.
     for (let round = 0; round < 3; round += 1) {

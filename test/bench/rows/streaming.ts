@@ -1,9 +1,12 @@
 import { load } from '../load.ts';
+import { newKey } from '../processes.ts';
 import type { Row } from '../report.ts';
 import { chatRig } from './chat.ts';
 
 const STREAMS = 500;
 const EVERY_MS = 20;
+/** Requests that one key may have in flight. */
+const KEY_STREAMS = 64;
 
 const body = (chunks: number, everyMs: number) =>
   JSON.stringify({
@@ -23,12 +26,17 @@ export const streaming: Row = {
       kind: 'sequential',
       targets: [rig.direct(short), rig.ours(short)],
       rounds: quick ? 300 : 1000,
-      warmUp: 100,
+      warmUp: 300,
     });
     const long = body(quick ? 200 : 750, EVERY_MS);
-    const direct = await load({ kind: 'streams', target: rig.direct(long), count: STREAMS });
+    const direct = await load({ kind: 'streams', targets: [rig.direct(long)], count: STREAMS });
+    const targets = [];
+    for (let at = 0; at * KEY_STREAMS < STREAMS; at += 1) {
+      const key = await newKey(rig.plane, `bench ${at}`);
+      targets.push({ ...rig.ours(long), headers: { authorization: `Bearer ${key}` } });
+    }
     await rig.plane.stats();
-    const ours = await load({ kind: 'streams', target: rig.ours(long), count: STREAMS });
+    const ours = await load({ kind: 'streams', targets, count: STREAMS });
     await rig.stop();
     const p50 = (at: number) => firstByte[at]?.p50 ?? Number.NaN;
     return [
