@@ -122,7 +122,7 @@ export class DialectAdapter implements EngineAdapter {
     if (body === null) throw new EngineFailure('engine_refused');
     const exchange = { path, body, stream, keepUsage: wantsUsage, firstByteMs, betweenMs: betweenTokensMs, headers };
     const outcome = await relayChat(this.#http, exchange, call, this.#clock, (status, answer, answered) =>
-      refused(status, answer, answered, 'context_too_long'),
+      refused(status, answer, answered, 'context_too_long', this.kind),
     );
     if (outcome.firstByteMs !== null) this.#speed.firstByte(head.model, outcome.firstByteMs);
     if (outcome.tokensPerSecond !== null && outcome.usage !== null) {
@@ -248,7 +248,7 @@ export class DialectAdapter implements EngineAdapter {
   }
 
   #refused(answer: HttpAnswer, call: IncomingCall, model: ModelFacts): Promise<EngineFailure> {
-    return refusedInputs(answer, call, model, this.#dialect.counter(model));
+    return refusedInputs(answer, call, model, this.#dialect.counter(model), this.kind);
   }
 
   /** A 200 may be an error all the same. */

@@ -45,7 +45,7 @@ async function countOne(
   const parsed = jsonOf(answer);
   if (answer.status !== 200) {
     if (tooLongOf(parsed) !== null) return null;
-    throw refused(answer.status, parsed, answer.headers, 'input_too_long');
+    throw refused(answer.status, parsed, answer.headers, 'input_too_long', 'ollama');
   }
   const tokens = isRecord(parsed) ? parsed.prompt_eval_count : null;
   if (typeof tokens !== 'number' || !Number.isInteger(tokens)) throw new EngineFailure('unsupported_task');

@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { IncomingCall } from '../wire/stream.ts';
+import type { EngineKind } from './adapter.ts';
+import { isComplaint } from './complaints.ts';
 import type { HttpAnswer } from './engine-http.ts';
 import { EngineFailure } from './failure.ts';
 import { jsonOf } from './json-answer.ts';
@@ -81,6 +83,7 @@ export function refused(
   body: unknown,
   headers: IncomingHttpHeaders,
   tooLong: 'input_too_long' | 'context_too_long',
+  kind: EngineKind,
 ): EngineFailure {
   const { message, type } = said(body);
   const engineStatus = status;
@@ -102,7 +105,7 @@ export function refused(
   const isEmpty = type === 'empty' || type === 'Empty' || /(?:inputs?|content)\S* cannot be empty/i.test(message);
   if (tooLong === 'input_too_long' && isEmpty) return new EngineFailure('empty_input', { engineStatus });
   // 424: TGI's and TEI's backend has failed. 499: the engine thinks that we left.
-  const isCallers = status >= 400 && status < 500 && status !== 424 && status !== 499;
+  const isCallers = status < 500 ? status >= 400 && status !== 424 && status !== 499 : isComplaint(kind, message);
   return new EngineFailure(isCallers ? 'engine_refused' : 'engine_error', { engineStatus });
 }
 
@@ -121,10 +124,11 @@ export async function refusedInputs(
   call: IncomingCall,
   model: ModelFacts,
   count: CountTokens | null,
+  kind: EngineKind,
 ): Promise<EngineFailure> {
   const body = jsonOf(answer);
   const refusal = tooLongOf(body);
-  if (refusal === null) return refused(answer.status, body, answer.headers, 'input_too_long');
+  if (refusal === null) return refused(answer.status, body, answer.headers, 'input_too_long', kind);
   if (refusal.limitTokens !== null) model.learnLimit(refusal.limitTokens);
   const limit = model.report.maxInputTokens;
   const { query, documents } = call.head.op === 'rerank' ? readRanked(call.body) : plain(call.body);

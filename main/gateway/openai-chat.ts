@@ -4,6 +4,7 @@ import { SwitchyardError } from '../domain/errors.ts';
 import type { ProjectId } from '../domain/ids.ts';
 import type { ChatWork, Dispatcher } from '../domain/work.ts';
 import { ChatAnswer } from './chat-answer.ts';
+import { checkChatFields } from './chat-fields.ts';
 import { inspectMedia } from './chat-media.ts';
 import { invalidField, type JsonBody } from './json-body.ts';
 import type { KeyLimits } from './ports.ts';
@@ -100,6 +101,7 @@ function start(
   prompt: Pick<ChatWork, 'path' | 'promptTokens' | 'conversation'>,
 ): void {
   const { body } = call;
+  checkChatFields(body);
   const stream = body.boolean('stream') ?? false;
   const work: ChatWork = {
     ...prompt,

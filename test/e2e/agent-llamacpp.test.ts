@@ -259,6 +259,21 @@ await describeWithLlama('a llama.cpp chat model behind the agent', () => {
     expect(call.trailers?.usage).toMatchObject({ completionTokens: 3, exact: true });
   });
 
+  it.each([
+    ['tools', { tools: 5 }],
+    ['a tool', { tools: [{ type: 'x', function: { name: 'a' } }] }],
+    ['messages', { messages: [{ content: 'nobody said this' }] }],
+    ['an image', { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }] }],
+    ['a reasoning format', { reasoning_format: 'weird' }],
+  ])("turns its failure to parse %s into the caller's own fault, which says nothing of the engine", async (_, more) => {
+    const { run, place, report } = served;
+    const messages = [{ role: 'user', content: 'hi' }];
+    const call = await run(chatCall(place(), { messages, max_tokens: 1, stream: true, ...more }));
+    expect(call.failure).toMatchObject({ blame: 'caller', code: 'engine_refused' });
+    expect(call.failure?.sentence).toBe('The engine refused the request as malformed.');
+    expect(report().errorsTotal).toBe(0);
+  });
+
   it("says that a prompt does not fit, as the caller's fault", async () => {
     const call = await chat({ messages: [{ role: 'user', content: 'ab '.repeat(2500) }], stream: true });
     expect(call.failure).toMatchObject({

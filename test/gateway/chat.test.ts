@@ -107,6 +107,52 @@ describe('what is handed over', () => {
     expect(other.conversation).not.toBe(first.conversation);
   });
 
+  it.each([
+    ['tools', 5],
+    ['tools', {}],
+    ['tools', [{}, 5]],
+    ['functions', 'f'],
+    ['tool_choice', 5],
+    ['parallel_tool_calls', 'yes'],
+    ['response_format', 'json'],
+    ['logit_bias', 5],
+    ['stop', 5],
+    ['stop', ['a', 5]],
+    ['logprobs', 'x'],
+    ['temperature', '0.7'],
+    ['top_p', []],
+    ['seed', {}],
+    ['n', '2'],
+    ['max_tokens', '9'],
+    ['stream', 'yes'],
+    ['stream_options', 5],
+    ['messages', { 0: MESSAGES[0] }],
+    ['messages', [MESSAGES[0], 5]],
+  ])('is 400 naming %s when that is %j, before an engine sees it', async (name, value) => {
+    const harness = await startGateway();
+    const stream = name === 'stream_options' ? { stream: true } : {};
+    const response = await post(harness, '/v1/chat/completions', { ...CHAT, ...stream, [name]: value });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { code: 'invalid_request', param: name } });
+    expect(harness.dispatcher.chats).toEqual([]);
+  });
+
+  it('takes null for a member that is absent, and every kind that engines take', async () => {
+    const harness = await startGateway();
+    const tools = [{ type: 'function', function: { name: 'f' } }];
+    await workOf(harness, { ...CHAT, tools: null, temperature: null, stop: null, n: null, response_format: null });
+    await workOf(harness, {
+      ...CHAT,
+      tools,
+      tool_choice: 'auto',
+      stop: ['a'],
+      temperature: 1,
+      logprobs: true,
+      seed: -1,
+    });
+    await workOf(harness, { ...CHAT, tools: [], tool_choice: { type: 'function' }, stop: 'a', logit_bias: { 1: 2 } });
+  });
+
   it('takes completions too', async () => {
     const harness = await startGateway();
     harness.dispatcher.onChat = answerChat;

@@ -4,7 +4,7 @@ import { EngineCall } from '../../../agent/engines/engine-call.ts';
 import { EngineFailure } from '../../../agent/engines/failure.ts';
 import { ProbeLoop } from '../../../agent/engines/probe-loop.ts';
 import { sumOf } from '../../../agent/engines/prometheus.ts';
-import { tooLongOf } from '../../../agent/engines/refusals.ts';
+import { refused, tooLongOf } from '../../../agent/engines/refusals.ts';
 import { Slots } from '../../../agent/engines/slots.ts';
 import { SpeedSignals } from '../../../agent/engines/speed.ts';
 import { ManualClock } from '../../session/manual-clock.ts';
@@ -101,6 +101,25 @@ describe("llama.cpp's own words", () => {
       '# TYPE llamacpp:requests_deferred gauge\nllamacpp:requests_deferred 0\nllamacpp:requests_processing 2\n';
     expect(sumOf(metrics, 'llamacpp:requests_deferred')).toBe(0);
     expect(sumOf(metrics, 'llamacpp:other')).toBeNull();
+  });
+});
+
+describe("an engine's own failure", () => {
+  const failed = (message: string) => refused(500, { error: { message } }, {}, 'context_too_long', 'llama.cpp').failure;
+
+  it("is the caller's when it begins with words about the request", () => {
+    const complaint = failed("Failed to parse tools: Expected 'tools' to be an array, got 5");
+    expect(complaint).toMatchObject({ blame: 'caller', code: 'engine_refused', engineStatus: 500 });
+    expect(complaint.sentence).not.toContain('tools');
+  });
+
+  it.each(['out of memory', 'I failed. Failed to parse tools: 5', ''])('is its own with the words %j', (message) => {
+    expect(failed(message)).toMatchObject({ blame: 'engine', code: 'engine_error' });
+  });
+
+  it('is its own where another engine has these words', () => {
+    const { failure } = refused(500, { error: 'Failed to parse tools: 5' }, {}, 'context_too_long', 'vllm');
+    expect(failure.blame).toBe('engine');
   });
 });
 
