@@ -6,7 +6,7 @@ import { LanDiscovery, noDiscovery } from './discovery/lan-discovery.ts';
 import { SwitchyardError } from './domain/errors.ts';
 import { nodeAgentProcess } from './platform/agent-process.ts';
 import { createSystemClock } from './platform/clock.ts';
-import { readConsoleFiles } from './platform/console-files.ts';
+import { consoleFolder, readConsoleFiles } from './platform/console-files.ts';
 import { bundledFile, defaultDataFolder, isEngineAddress, PRODUCT_VERSION } from './platform/places.ts';
 
 const USAGE = `npm start -- --headless [options]
@@ -82,7 +82,7 @@ async function main(): Promise<void> {
           args: agentArgs,
           onLog: (line) => process.stderr.write(`agent: ${line}\n`),
         }),
-    consoleFiles: await readConsoleFiles(bundledFile(import.meta.url, '../renderer/', '../out/renderer/')),
+    consoleFiles: await readConsoleFiles(consoleFolder(import.meta.url)),
     discovery: chosen['no-discovery']
       ? noDiscovery
       : new LanDiscovery({ clock, randomBytes, interfaces: networkInterfaces }),

@@ -38,7 +38,7 @@ import { LanDiscovery, noDiscovery } from './discovery/lan-discovery.ts';
 import { SwitchyardError } from './domain/errors.ts';
 import { agentEnvironment } from './platform/agent-process.ts';
 import { createSystemClock } from './platform/clock.ts';
-import { readConsoleFiles } from './platform/console-files.ts';
+import { consoleFolder, readConsoleFiles } from './platform/console-files.ts';
 import { bundledFile, defaultDataFolder, PRODUCT_VERSION } from './platform/places.ts';
 
 /** What may stand on the command line of the desktop; Chromium's own switches are let through unread. */
@@ -105,7 +105,7 @@ function forAgent(argument: string): boolean {
 async function startDesktop(): Promise<void> {
   const clock = createSystemClock();
   const after = (delayMs: number, callback: () => void) => clock.after(delayMs, callback);
-  const consoleFiles = await readConsoleFiles(bundledFile(import.meta.url, '../renderer/', '../out/renderer/'));
+  const consoleFiles = await readConsoleFiles(consoleFolder(import.meta.url));
   const walled = session.fromPartition(PARTITION);
   closeSession(walled);
   walled.protocol.handle(APP_SCHEME, (request) => answerPage(consoleFiles, request.method, request.url));

@@ -3,6 +3,7 @@ import { BROWSER } from '../../preload/contract.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { Clock } from '../domain/time.ts';
 import { readObject } from './admin-input.ts';
+import { bearerToken, matchesToken } from './auth.ts';
 import type { ConsoleSessions } from './console-sessions.ts';
 import { jsonReply } from './error-reply.ts';
 import { invalidField } from './json-body.ts';
@@ -35,9 +36,11 @@ export interface ConsolePorts {
   readonly sessions: ConsoleSessions;
   readonly files: ReadonlyMap<string, ConsoleFile>;
   readonly clock: Clock;
+  /** Of the admin token, which opens a session too. */
+  readonly adminTokenSha256: string;
 }
 
-/** The console in a browser: its files from a fixed map, and the tickets that open it. */
+/** The console in a browser: its files from a fixed map, and the tickets or the token that open it. */
 export function consoleRoutes(ports: ConsolePorts): Route[] {
   const page = (path: string, summary: string, handle: (call: Call) => void): Route => ({
     method: 'GET',
@@ -76,6 +79,24 @@ export function consoleRoutes(ports: ConsolePorts): Route[] {
         const ticket = (await readObject(call, ports.clock)).get('ticket');
         if (typeof ticket !== 'string') throw invalidField('ticket', 'must be a string');
         jsonReply(call.reply, 200, { token: ports.sessions.openSession(ticket) }, ['cache-control', 'no-store']);
+      },
+    },
+    {
+      method: 'POST',
+      path: BROWSER.signIn,
+      access: 'console',
+      form: 'openai',
+      document: {
+        summary: 'Exchange the admin token, sent as bearer, for a session; a session opens no other',
+        tag: 'Console',
+        response: z.object({ token: z.string() }),
+      },
+      handle: (call) => {
+        const token = bearerToken(call.request);
+        if (token === null || !matchesToken(token, ports.adminTokenSha256)) {
+          throw new SwitchyardError('invalid_admin_token');
+        }
+        jsonReply(call.reply, 200, { token: ports.sessions.openSessionOfAdmin() }, ['cache-control', 'no-store']);
       },
     },
     {

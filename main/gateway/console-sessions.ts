@@ -39,10 +39,12 @@ export class ConsoleSessions {
   /** @throws SwitchyardError invalid_ticket */
   openSession(ticket: string): string {
     this.#redeem(ticket, 'console');
-    const token = this.#secret();
-    bounded(this.#sessions);
-    this.#sessions.set(sha256Hex(token), this.#clock.nowMs());
-    return token;
+    return this.#begin();
+  }
+
+  /** For somebody who has shown the admin token itself. */
+  openSessionOfAdmin(): string {
+    return this.#begin();
   }
 
   /** @throws SwitchyardError invalid_ticket */
@@ -60,6 +62,13 @@ export class ConsoleSessions {
     if (nowMs - usedMs >= SESSION_IDLE_MS) return false;
     this.#sessions.set(key, nowMs); // last again: the front is the longest idle
     return true;
+  }
+
+  #begin(): string {
+    const token = this.#secret();
+    bounded(this.#sessions);
+    this.#sessions.set(sha256Hex(token), this.#clock.nowMs());
+    return token;
   }
 
   #issue(use: TicketUse, lifeMs: number): string {

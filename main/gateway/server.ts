@@ -76,7 +76,12 @@ export class Gateway {
       ...healthRoutes(ports, () => this.#exchanges.draining),
       openApiRoute(() => table.routes, settings.version),
       ...adminRoutes(ports, (call) => streamEvents(call, { ...ports, readers, streams: this.#streams })),
-      ...consoleRoutes({ ...ports, sessions: this.#sessions, files: settings.consoleFiles }),
+      ...consoleRoutes({
+        clock: ports.clock,
+        sessions: this.#sessions,
+        files: settings.consoleFiles,
+        adminTokenSha256: settings.adminTokenSha256,
+      }),
     ]);
     this.#routes = table.routes;
     this.#exchanges = new Exchanges(ports, settings, table, this.#sessions, options.exchanges ?? {});

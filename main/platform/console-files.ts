@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +13,13 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
   '.json': 'application/json',
 };
+
+/** Where the built console lies: beside a bundle, and for code that runs from the source tree in `out/`. */
+export function consoleFolder(from: string): URL {
+  const beside = new URL('../renderer/', from);
+  // Beside the source there are sources, which no browser reads.
+  return existsSync(new URL('main.tsx', beside)) ? new URL('../out/renderer/', from) : beside;
+}
 
 /** The built console as a fixed map, read once: no request ever becomes a path. Empty where it was not built. */
 export async function readConsoleFiles(folder: URL): Promise<ReadonlyMap<string, ConsoleFile>> {

@@ -6,6 +6,8 @@
 export const BROWSER = {
   /** POST {ticket} -> {token} */
   session: '/console/session',
+  /** POST (bearer: the admin token) -> {token}: the way back in when no ticket is at hand. */
+  signIn: '/console/sign-in',
   /** POST (bearer) -> {ticket}, for one WebSocket */
   socketTicket: '/console/socket-ticket',
   /** WebSocket, sub-protocols [`switchyard.console.1`, `ticket.<ticket>`] */

@@ -17,6 +17,7 @@ import type { UiStore } from '../state/ui-store.ts';
 import { HelpSheet, Palette } from './dialogs.tsx';
 import { NavigationContext, usePlace } from './place.tsx';
 import { Rail } from './rail.tsx';
+import { SignIn } from './sign-in.tsx';
 import { TopBar } from './top-bar.tsx';
 import { UiContext, useUi } from './ui.tsx';
 import { focusFilter, useShortcuts } from './use-shortcuts.ts';
@@ -34,8 +35,22 @@ const PAGES: Readonly<Record<PageId | 'welcome', () => ReactElement>> = {
   welcome: WelcomePage,
 };
 
-/** Language and theme come from the settings; until they are known, from the system. */
+/** The console, or while nobody is signed in the one page that says so: no panel behind it asks and fails. */
 export function App({ ui }: { readonly ui: UiStore }): ReactElement {
+  const connection = useConnection();
+  const { transport } = useConsole();
+  if (connection === 'ended' && transport.signIn) {
+    return (
+      <I18nProvider language={resolveLanguage('system', navigator.language)}>
+        <SignIn />
+      </I18nProvider>
+    );
+  }
+  return <SignedIn ui={ui} />;
+}
+
+/** Language and theme come from the settings; until they are known, from the system. */
+function SignedIn({ ui }: { readonly ui: UiStore }): ReactElement {
   const settings = useRead('settings.get', {});
   const chosen = settings.data?.console;
   const language = resolveLanguage(chosen?.language ?? 'system', navigator.language);
@@ -114,7 +129,6 @@ function Banner(): ReactElement | null {
   const { t, say } = useI18n();
   const connection = useConnection();
   const app = useTopic('app');
-  if (connection === 'ended') return <div className="banner">{t('banner.ended')}</div>;
   if (connection === 'lost') return <div className="banner">{t('banner.lost')}</div>;
   if (app?.endpointNote) return <div className="banner">{say(app.endpointNote)}</div>;
   if (app && app.store !== 'ready') return <div className="banner">{t('banner.store')}</div>;

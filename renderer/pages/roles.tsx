@@ -69,18 +69,26 @@ export function useRoleChange(role: RoleView) {
   return { change, busy, hurdle, clear: () => setHurdle(null) };
 }
 
+/** By then a change that was made has been heard of, or never will be. */
+const HEARD_WITHIN_MS = 2000;
+
 function Role({ role, onOpen }: { readonly role: RoleView; readonly onOpen: () => void }): ReactElement {
   const { t, f, say } = useI18n();
   const { change, busy, hurdle, clear } = useRoleChange(role);
   // Shown as chosen at once; the core's own word, which follows within half a second, takes its place.
-  const [wanted, setWanted] = useState<RoleView['policy'] | null>(null);
+  const [wanted, setWanted] = useState<{ readonly policy: RoleView['policy']; readonly made: boolean } | null>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: any word of the core about the policy ends the wish
+  useEffect(() => setWanted(null), [role.policy]);
   useEffect(() => {
-    if (wanted === role.policy) setWanted(null);
-  }, [wanted, role.policy]);
+    if (!wanted?.made) return;
+    // Somebody else may have changed it back before the core said anything: then no word ever comes.
+    const timer = setTimeout(() => setWanted(null), HEARD_WITHIN_MS);
+    return () => clearTimeout(timer);
+  }, [wanted]);
   const choose = async (policy: RoleView['policy']) => {
     if (busy) return;
-    setWanted(policy);
-    if (!(await change({ policy }))) setWanted(null);
+    setWanted({ policy, made: false });
+    setWanted((await change({ policy })) ? { policy, made: true } : null);
   };
   return (
     <article className="role" aria-label={role.id} data-role={role.id}>
@@ -92,7 +100,7 @@ function Role({ role, onOpen }: { readonly role: RoleView; readonly onOpen: () =
       <div className="row">
         <Segments
           label={t('role.policy', { role: role.id })}
-          value={wanted ?? role.policy}
+          value={wanted?.policy ?? role.policy}
           options={POLICIES.map((policy) => ({
             value: policy,
             label: t(`policy.${policy}`),

@@ -13,8 +13,10 @@ import type {
 import { CallError, type Connection, Listeners, type Transport } from './port.ts';
 
 const TOKEN = 'switchyard.session';
-/** The token is no longer good; only a new address helps. */
+/** The token is no longer good: somebody has to sign in, or bring a new address. */
 const ENDS_SESSION: ReadonlySet<string> = new Set(['invalid_admin_token', 'invalid_ticket', 'tls_required']);
+/** What can stand in a header at all; anything else is no token, and `fetch` would quote it in its error. */
+const TOKEN_CHARACTERS = /^[\x21-\x7e]{1,512}$/;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 10_000;
 
@@ -28,11 +30,19 @@ export interface BrowserPorts {
   readonly after: (delayMs: number, callback: () => void) => () => void;
   /** Calls back when the tab is hidden or shown. */
   readonly onVisible: (listener: (visible: boolean) => void) => () => void;
+  /** Calls back when another fragment stands in the address of the same page. */
+  readonly onHash: (listener: () => void) => () => void;
+}
+
+interface RequestOptions {
+  readonly method: string;
+  readonly json?: unknown;
+  readonly bytes?: Uint8Array;
 }
 
 /**
- * The browser's transport. The single-use ticket of the address becomes a session token in sessionStorage (one tab, gone with it);
- * nothing is kept in cookies, which would be shared over all ports of the host.
+ * The browser's transport. The single-use ticket of the address, or the admin token that somebody enters, becomes a session token in
+ * sessionStorage (one tab, gone with it); nothing is kept in cookies, which would be shared over all ports of the host.
  */
 export class BrowserTransport implements Transport {
   readonly shell = 'browser';
@@ -42,7 +52,7 @@ export class BrowserTransport implements Transport {
   #topics: readonly TopicName[] = [];
   #socket: WebSocket | null = null;
   #cancelRetry: (() => void) | null = null;
-  #forgetVisible: (() => void) | null = null;
+  #forgetPage: (() => void)[] = [];
   #retryMs = FIRST_RETRY_MS;
   #running = false;
 
@@ -52,28 +62,33 @@ export class BrowserTransport implements Transport {
 
   async start(): Promise<void> {
     this.#running = true;
-    this.#forgetVisible = this.#ports.onVisible((visible) => this.#send({ type: 'visible', visible }));
-    const ticket = new URLSearchParams(this.#ports.location.hash.slice(1)).get('ticket');
-    if (ticket) {
-      // Out of the address bar and the history before anything else happens.
-      this.#ports.replaceHash('#/overview');
-      await this.#redeem(ticket);
-    }
-    await this.#connect();
+    this.#forgetPage = [
+      this.#ports.onVisible((visible) => this.#send({ type: 'visible', visible })),
+      // A new address in the same tab changes only the fragment: the page is not loaded again.
+      this.#ports.onHash(() => void this.#enterByTicket()),
+    ];
+    if (!(await this.#enterByTicket())) await this.#connect();
   }
 
   stop(): void {
     this.#running = false;
     this.#cancelRetry?.();
-    this.#forgetVisible?.();
+    for (const forget of this.#forgetPage.splice(0)) forget();
     this.#socket?.close();
     this.#socket = null;
   }
 
   async call<Name extends OperationName>(name: Name, input: Input<Name>): Promise<Output<Name>> {
     const options = { method: 'POST', json: input } as const;
-    return (await this.#request(`${BROWSER.call}/${name}`, options, this.#token())) as Output<Name>;
+    return (await this.#asSession(`${BROWSER.call}/${name}`, options)) as Output<Name>;
   }
+
+  readonly signIn = async (adminToken: string): Promise<void> => {
+    const typed = adminToken.trim();
+    if (!TOKEN_CHARACTERS.test(typed)) throw new CallError('invalid_admin_token');
+    this.#keep(await this.#request(BROWSER.signIn, { method: 'POST' }, typed));
+    await this.#connect();
+  };
 
   async pushCloudKey(bytes: Uint8Array, push: KeyPush): Promise<CloudView> {
     const query = new URLSearchParams();
@@ -81,7 +96,7 @@ export class BrowserTransport implements Transport {
     if (push.remember) query.set('remember', '1');
     const path = query.size > 0 ? `${BROWSER.cloudKey}?${query}` : BROWSER.cloudKey;
     try {
-      return (await this.#request(path, { method: 'PUT', bytes }, this.#token())) as CloudView;
+      return (await this.#asSession(path, { method: 'PUT', bytes })) as CloudView;
     } finally {
       bytes.fill(0);
     }
@@ -108,19 +123,42 @@ export class BrowserTransport implements Transport {
     return this.#ports.storage.getItem(TOKEN);
   }
 
-  /** A ticket that was used or is too old leaves the token there is; without one the next request says that all is over. */
-  async #redeem(ticket: string): Promise<void> {
+  #keep(answer: unknown): void {
+    const { token } = (answer ?? {}) as { token?: unknown };
+    if (typeof token === 'string') this.#ports.storage.setItem(TOKEN, token);
+  }
+
+  /**
+   * A ticket that was used or is too old leaves the token there is; without one the next request says that all is over.
+   *
+   * @returns false when the address carries no ticket.
+   */
+  async #enterByTicket(): Promise<boolean> {
+    const ticket = new URLSearchParams(this.#ports.location.hash.slice(1)).get('ticket');
+    if (!ticket) return false;
+    // Out of the address bar and the history before anything else happens.
+    this.#ports.replaceHash('');
     try {
-      const answer = await this.#request(BROWSER.session, { method: 'POST', json: { ticket } }, null);
-      const { token } = (answer ?? {}) as { token?: unknown };
-      if (typeof token === 'string') this.#ports.storage.setItem(TOKEN, token);
+      this.#keep(await this.#request(BROWSER.session, { method: 'POST', json: { ticket } }, null));
     } catch (error) {
       if (!(error instanceof CallError)) throw error;
     }
+    await this.#connect();
+    return true;
+  }
+
+  #end(): void {
+    this.#ports.storage.removeItem(TOKEN);
+    this.#cancelRetry?.();
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close();
+    this.#connection.tell('ended');
   }
 
   async #connect(): Promise<void> {
     if (!this.#running) return;
+    this.#cancelRetry?.();
     try {
       const answer = await this.#request(BROWSER.socketTicket, { method: 'POST', json: {} }, this.#token());
       const { ticket } = (answer ?? {}) as { ticket?: unknown };
@@ -128,15 +166,27 @@ export class BrowserTransport implements Transport {
       this.#open(ticket);
     } catch (error) {
       if (error instanceof CallError && ENDS_SESSION.has(error.code)) {
-        this.#ports.storage.removeItem(TOKEN);
-        this.#connection.tell('ended');
+        this.#end();
       } else {
         this.#retry();
       }
     }
   }
 
+  /** A request of the session; a session that is over ends the connection too. */
+  async #asSession(path: string, options: RequestOptions): Promise<unknown> {
+    try {
+      return await this.#request(path, options, this.#token());
+    } catch (error) {
+      if (error instanceof CallError && ENDS_SESSION.has(error.code)) this.#end();
+      throw error;
+    }
+  }
+
   #open(ticket: string): void {
+    const before = this.#socket;
+    this.#socket = null;
+    before?.close();
     const url = `${this.#ports.location.origin.replace(/^http/, 'ws')}${BROWSER.socket}`;
     const socket = this.#ports.openSocket(url, [BROWSER.protocol, BROWSER.ticketProtocolPrefix + ticket]);
     this.#socket = socket;
@@ -167,11 +217,7 @@ export class BrowserTransport implements Transport {
     if (this.#socket?.readyState === 1) this.#socket.send(JSON.stringify(message));
   }
 
-  async #request(
-    path: string,
-    options: { method: string; json?: unknown; bytes?: Uint8Array },
-    token: string | null,
-  ): Promise<unknown> {
+  async #request(path: string, options: RequestOptions, token: string | null): Promise<unknown> {
     const headers: Record<string, string> = {
       'content-type': options.bytes ? 'application/octet-stream' : 'application/json',
     };

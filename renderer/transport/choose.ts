@@ -8,7 +8,7 @@ export function chooseTransport(page: Window & typeof globalThis & { readonly sw
   if (page.switchyard) return new IpcTransport(page.switchyard);
   return new BrowserTransport({
     location: page.location,
-    replaceHash: (hash) => page.history.replaceState(null, '', hash),
+    replaceHash: (hash) => page.history.replaceState(null, '', page.location.pathname + hash),
     storage: page.sessionStorage,
     fetch: (input, init) => page.fetch(input, init),
     openSocket: (url, protocols) => new page.WebSocket(url, protocols),
@@ -20,6 +20,10 @@ export function chooseTransport(page: Window & typeof globalThis & { readonly sw
       const tell = () => listener(!page.document.hidden);
       page.document.addEventListener('visibilitychange', tell);
       return () => page.document.removeEventListener('visibilitychange', tell);
+    },
+    onHash: (listener) => {
+      page.addEventListener('hashchange', listener);
+      return () => page.removeEventListener('hashchange', listener);
     },
   });
 }

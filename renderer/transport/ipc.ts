@@ -15,6 +15,7 @@ import { CallError, type Connection, Listeners, type Transport } from './port.ts
 /** The desktop's transport: what the preload script exposed. The main process is there or the window is gone. */
 export class IpcTransport implements Transport {
   readonly shell = 'desktop';
+  readonly signIn = null;
   readonly #bridge: ConsoleBridge;
   readonly #connection = new Listeners<[Connection]>();
 

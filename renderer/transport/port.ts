@@ -9,7 +9,7 @@ import type {
   TopicUpdate,
 } from '../../preload/contract.ts';
 
-/** `connecting` before the first answer, `lost` while it is tried again, `ended` when only a new ticket helps. */
+/** `connecting` before the first answer, `lost` while it is tried again, `ended` until somebody signs in. */
 export type Connection = 'connecting' | 'live' | 'lost' | 'ended';
 
 /** The console's way to the control plane. Two make it: the preload bridge of the desktop, and HTTP with one WebSocket. */
@@ -23,6 +23,8 @@ export interface Transport {
   want(topics: readonly TopicName[]): void;
   onUpdate(listener: (update: TopicUpdate) => void): () => void;
   onConnection(listener: (connection: Connection) => void): () => void;
+  /** Opens a new session with the admin token, which is kept nowhere; null where nobody signs in. */
+  readonly signIn: ((adminToken: string) => Promise<void>) | null;
   onShow(listener: (page: PageId, target: string | null) => void): () => void;
   start(): Promise<void>;
   stop(): void;

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { ConsoleSessions } from '../../main/gateway/console-sessions.ts';
 import { BROWSER, type TopicUpdate } from '../../preload/contract.ts';
-import { asAdmin, codeOf, type Harness, openRaw, startGateway, stopAll } from './harness.ts';
+import { API_KEY, asAdmin, codeOf, type Harness, openRaw, startGateway, stopAll } from './harness.ts';
 import { ManualClock } from './manual-clock.ts';
 
 afterEach(stopAll);
@@ -125,6 +125,44 @@ describe('tickets and sessions', () => {
     harness.answers.set('nodes.list', { nodes: [] });
     const nodes = await fetch(`${harness.url}/admin/nodes`, { headers: { authorization: `Bearer ${token}` } });
     expect(await nodes.json()).toEqual({ nodes: [] });
+  });
+});
+
+describe('signing in with the admin token', () => {
+  const signIn = (harness: Harness, headers: Record<string, string>): Promise<Response> =>
+    fetch(`${harness.url}${BROWSER.signIn}`, { method: 'POST', headers });
+
+  it('opens a session of the same kind, and the answer is kept nowhere', async () => {
+    const harness = await startGateway();
+    const response = await signIn(harness, asAdmin);
+    expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    const { token } = (await response.json()) as { token: string };
+    expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    harness.answers.set('nodes.list', { nodes: [] });
+    const nodes = await fetch(`${harness.url}/admin/nodes`, { headers: { authorization: `Bearer ${token}` } });
+    expect(await nodes.json()).toEqual({ nodes: [] });
+  });
+
+  it('is refused without the token, with another one, with a session or an API key', async () => {
+    const harness = await startGateway();
+    const { token } = (await (await signIn(harness, asAdmin)).json()) as { token: string };
+    for (const headers of [
+      {},
+      { authorization: 'Bearer ' },
+      { authorization: 'Bearer something-else' },
+      { authorization: `Basic ${asAdmin.authorization.slice(7)}` },
+      { authorization: `Bearer ${token}` },
+      { authorization: `Bearer ${API_KEY}` },
+    ] as Record<string, string>[]) {
+      const refused = await signIn(harness, headers);
+      expect([refused.status, await codeOf(refused)]).toEqual([401, 'invalid_admin_token']);
+    }
+  });
+
+  it('is not for pages of other origins', async () => {
+    const harness = await startGateway();
+    const refused = await signIn(harness, { ...asAdmin, origin: 'https://elsewhere.example' });
+    expect([refused.status, await codeOf(refused)]).toEqual([403, 'forbidden_origin']);
   });
 });
 

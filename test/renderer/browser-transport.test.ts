@@ -43,10 +43,15 @@ function rig(hash = '#ticket=one-use', replies: Record<string, [number, unknown]
   const hashes: string[] = [];
   const kept = new Map<string, string>();
   const timers: { delayMs: number; run: () => void }[] = [];
+  const location = { origin: 'http://127.0.0.1:7411', hash };
+  let hashChanged: () => void = () => undefined;
   let visible: (shown: boolean) => void = () => undefined;
   const ports: BrowserPorts = {
-    location: { origin: 'http://127.0.0.1:7411', hash },
-    replaceHash: (next) => hashes.push(next),
+    location,
+    replaceHash: (next) => {
+      location.hash = next;
+      hashes.push(next);
+    },
     storage: {
       getItem: (name) => kept.get(name) ?? null,
       setItem: (name, value) => void kept.set(name, value),
@@ -84,6 +89,10 @@ function rig(hash = '#ticket=one-use', replies: Record<string, [number, unknown]
       visible = listener;
       return () => undefined;
     },
+    onHash: (listener) => {
+      hashChanged = listener;
+      return () => undefined;
+    },
   };
   const transport = new BrowserTransport(ports);
   const connections: Connection[] = [];
@@ -98,6 +107,10 @@ function rig(hash = '#ticket=one-use', replies: Record<string, [number, unknown]
     connections,
     replies,
     show: (shown: boolean) => visible(shown),
+    goTo: (next: string) => {
+      location.hash = next;
+      hashChanged();
+    },
   };
 }
 
@@ -105,7 +118,7 @@ describe('the console in a browser', () => {
   it('spends its ticket once, out of the address first, and keeps only the session token', async () => {
     const { transport, asked, hashes, kept, sockets } = rig();
     await transport.start();
-    expect(hashes).toEqual(['#/overview']);
+    expect(hashes).toEqual(['']);
     expect(asked.map((one) => [one.path, one.authorization])).toEqual([
       [BROWSER.session, null],
       [BROWSER.socketTicket, 'Bearer session-token'],
@@ -193,5 +206,61 @@ describe('the console in a browser', () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(connections.at(-1)).toBe('ended');
     expect(kept.size).toBe(0);
+  });
+
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+  const signedOut: Record<string, [number, unknown]> = {
+    [BROWSER.session]: [401, { error: { code: 'invalid_ticket', message: 'x' } }],
+    [BROWSER.socketTicket]: [401, { error: { code: 'invalid_admin_token', message: 'x' } }],
+  };
+
+  it('with a used ticket and no session it asks nothing more until somebody signs in', async () => {
+    const { transport, connections, timers, sockets, kept, asked, replies } = rig('#ticket=used', { ...signedOut });
+    await transport.start();
+    expect([connections, timers.length, sockets.length, kept.size]).toEqual([['ended'], 0, 0, 0]);
+    delete replies[BROWSER.socketTicket];
+    replies[BROWSER.signIn] = [200, { token: 'new-session' }];
+    await transport.signIn('  admin-token-0123 ');
+    expect(asked.slice(-2).map((one) => [one.path, one.authorization])).toEqual([
+      [BROWSER.signIn, 'Bearer admin-token-0123'],
+      [BROWSER.socketTicket, 'Bearer new-session'],
+    ]);
+    expect([...kept.values()]).toEqual(['new-session']);
+    sockets[0]?.open();
+    expect(connections.at(-1)).toBe('live');
+  });
+
+  it('a wrong admin token opens nothing, and what can be no token never leaves', async () => {
+    const { transport, asked, kept, replies } = rig('', { ...signedOut });
+    await transport.start();
+    replies[BROWSER.signIn] = [401, { error: { code: 'invalid_admin_token', message: 'x' } }];
+    await expect(transport.signIn('sya-wrong')).rejects.toMatchObject({ code: 'invalid_admin_token' });
+    const before = asked.length;
+    for (const odd of ['', '   ', 'schlüssel', 'two words', 'a\r\nx: y', 'x'.repeat(513)]) {
+      await expect(transport.signIn(odd)).rejects.toMatchObject({ code: 'invalid_admin_token' });
+    }
+    expect([asked.length, kept.size]).toEqual([before, 0]);
+  });
+
+  it('a new address in the same tab signs in, although the page is not loaded again', async () => {
+    const { transport, connections, sockets, hashes, replies, goTo } = rig('', { ...signedOut });
+    await transport.start();
+    expect(connections).toEqual(['ended']);
+    for (const path of Object.keys(signedOut)) delete replies[path];
+    goTo('#/fleet');
+    goTo('#ticket=fresh');
+    await settled();
+    await settled();
+    sockets[0]?.open();
+    expect([connections.at(-1), hashes]).toEqual(['live', ['']]);
+  });
+
+  it('an operation that finds the session over ends the connection at once', async () => {
+    const { transport, sockets, connections, timers, replies } = rig();
+    await transport.start();
+    sockets[0]?.open();
+    replies['/admin/op/roles.list'] = [401, { error: { code: 'invalid_admin_token', message: 'x' } }];
+    await expect(transport.call('roles.list', {})).rejects.toMatchObject({ code: 'invalid_admin_token' });
+    expect([connections, sockets[0]?.readyState, timers.length]).toEqual([['live', 'ended'], 3, 0]);
   });
 });

@@ -23,9 +23,17 @@ export const frame = {
   'connection.live': { en: 'Live', fr: 'En direct' },
   'connection.lost': { en: 'Connection lost', fr: 'Connexion perdue' },
   'connection.ended': { en: 'Signed out', fr: 'Session terminée' },
-  'banner.ended': {
-    en: 'This session has ended. Open the address that Switchyard printed at its start, or choose Open in the tray.',
-    fr: 'Cette session est terminée. Ouvrez l’adresse affichée par Switchyard à son démarrage, ou choisissez Ouvrir dans la zone de notification.',
+  'signIn.title': { en: 'Sign in', fr: 'Connexion' },
+  'signIn.why': {
+    en: 'This tab is signed out. Enter the admin token, or open the address that Switchyard prints when it starts.',
+    fr: 'Cet onglet n’est pas connecté. Saisissez le jeton d’administration, ou ouvrez l’adresse que Switchyard affiche à son démarrage.',
+  },
+  'signIn.token': { en: 'Admin token', fr: 'Jeton d’administration' },
+  'signIn.enter': { en: 'Sign in', fr: 'Se connecter' },
+  'signIn.checking': { en: 'Signing in…', fr: 'Connexion…' },
+  'signIn.lost': {
+    en: 'The token was printed once, at the first start. A start with --headless --new-admin-token makes another.',
+    fr: 'Le jeton a été affiché une seule fois, au premier démarrage. Un démarrage avec --headless --new-admin-token en crée un autre.',
   },
   'banner.lost': {
     en: 'Switchyard does not answer. What you see is the last that was known; it is tried again by itself.',
