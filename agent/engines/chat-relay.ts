@@ -6,10 +6,11 @@ import { ChatAssembler } from './assemble-chat.ts';
 import type { EngineHttp, RunningExchange } from './engine-http.ts';
 import type { ExchangeSink } from './exchange.ts';
 import { EngineFailure } from './failure.ts';
+import { jsonOf } from './json-answer.ts';
 import { isRecord, readUsage, SseScanner, type StreamUsage } from './sse.ts';
 
 /** A whole JSON answer is kept to be looked at before a byte of it leaves. */
-const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 const STATUS_OF_EVENTS = 500;
 
@@ -255,13 +256,7 @@ class Relay implements ExchangeSink {
   }
 }
 
-function parse(chunks: readonly Buffer[]): unknown {
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
-  } catch {
-    return undefined;
-  }
-}
+const parse = (chunks: readonly Buffer[]) => jsonOf({ body: Buffer.concat(chunks) });
 
 const isError = (value: unknown) => value !== undefined && value !== null;
 

@@ -3,10 +3,12 @@ import type { CallHead, Trailers } from '../wire/calls.ts';
 import type { ModelReport } from '../wire/control.ts';
 import type { IncomingCall } from '../wire/stream.ts';
 import type { EngineAdapter, EngineKind, Inspection, Load, Pulse, ServedCall } from './adapter.ts';
+import { scoresBytes, vectorsBytes } from './answer-bounds.ts';
 import { chatTrailers, relayChat } from './chat-relay.ts';
 import type { Connection } from './connections.ts';
+import { within } from './deadline.ts';
 import type { ChatHead, EmbedAnswer, EmbedRoute, EngineDialect } from './dialect.ts';
-import type { EngineHttp, HttpAnswer } from './engine-http.ts';
+import type { EngineHttp, FetchOptions, HttpAnswer } from './engine-http.ts';
 import { SocketReplaced } from './exchange.ts';
 import { EngineFailure, failureOf } from './failure.ts';
 import { jsonOf } from './json-answer.ts';
@@ -19,11 +21,13 @@ import { isRecord } from './sse.ts';
 import { type InputPart, inputParts, readRanked, readTexts, sendVectors } from './texts.ts';
 import { joinBatches, type VectorDemand } from './vectors.ts';
 
-const SCORES_BYTES = 4 * 1024 * 1024;
-/** 256 vectors 8,192 wide as base64, or a third of them as numbers, with room. */
-const VECTORS_BYTES = 64 * 1024 * 1024;
-
 type HeadOf<Op extends CallHead['op']> = CallHead & { readonly op: Op };
+
+/** A call, and the signal of what is done for it: fires at its end by time, too. */
+interface BoundCall {
+  readonly call: IncomingCall;
+  readonly signal: AbortSignal;
+}
 
 /** An engine served over HTTP, whatever its dialect: marks, models, and the way of each kind of call. */
 export class DialectAdapter implements EngineAdapter {
@@ -139,7 +143,9 @@ export class DialectAdapter implements EngineAdapter {
     const connection = this.#http.take();
     try {
       const parts = inputParts(call.body, head.count, route.maxBytes);
-      const { answers, mark } = await this.#embedOn(connection, route, parts, call, head, model);
+      const { answers, mark } = await within(this.#clock, head.timeoutMs, call.signal, (signal) =>
+        this.#embedOn(connection, route, parts, { call, signal }, head, model),
+      );
       const engineMs = this.#clock.nowMs() - startedMs;
       const promptTokens = total(answers.map((answer) => answer.promptTokens));
       this.#speed.tokens(head.model, promptTokens ?? 0, engineMs);
@@ -158,12 +164,12 @@ export class DialectAdapter implements EngineAdapter {
     connection: Connection,
     route: EmbedRoute,
     parts: readonly InputPart[],
-    call: IncomingCall,
+    { call, signal }: BoundCall,
     head: HeadOf<'embed'>,
     model: ModelFacts,
   ): Promise<{ readonly answers: readonly EmbedAnswer[]; readonly mark: string | null }> {
     for (let attempt = 1; ; attempt++) {
-      const before = await this.#marks.of(connection, call.signal);
+      const before = await this.#marks.of(connection, signal);
       // A caller may know an older process than the one that was inspected; that says nothing of the engine.
       if (before.mark !== this.#mark) this.#identity = null;
       if (head.processMark !== null && head.processMark !== before.mark) throw new EngineFailure('fingerprint_changed');
@@ -171,11 +177,13 @@ export class DialectAdapter implements EngineAdapter {
         const answers: EmbedAnswer[] = [];
         for (const { inputs, count } of parts) {
           const body = route.body(head.model, inputs);
-          const answer = await this.#post(call, route.path, body, head.timeoutMs, VECTORS_BYTES, connection, before);
+          const maxBytes = vectorsBytes(count, head.width ?? model.report.width);
+          const options = { body, timeoutMs: head.timeoutMs, maxBytes, signal, generation: before.generation };
+          const answer = await this.#http.fetchOn(connection, route.path, { ...options, ...this.#headers });
           if (answer.status !== 200) throw await this.#refused(answer, call, model);
           answers.push(route.read(this.#noErrorIn(answer), demandOf(head, count)));
         }
-        await this.#isStill(before.mark, connection, model, call.signal);
+        await this.#isStill(before.mark, connection, model, signal);
         return { answers, mark: before.mark };
       } catch (error) {
         // The kept socket was closed before a text went out; the new one is looked at first, once.
@@ -205,15 +213,19 @@ export class DialectAdapter implements EngineAdapter {
     const scores: number[] = [];
     const tokens: (number | null)[] = [];
     const step = Math.min(route.maxDocuments, Math.max(1, documents.length));
-    for (let from = 0; from < documents.length; from += step) {
-      const some = documents.slice(from, from + step);
-      const body = route.body(head.model, query, some);
-      const answer = await this.#post(call, route.path, body, head.timeoutMs, SCORES_BYTES);
-      if (answer.status !== 200) throw await this.#refused(answer, call, model);
-      const part = route.read(this.#noErrorIn(answer), some.length);
-      scores.push(...part.scores);
-      tokens.push(part.promptTokens);
-    }
+    const { timeoutMs } = head;
+    await within(this.#clock, timeoutMs, call.signal, async (signal) => {
+      for (let from = 0; from < documents.length; from += step) {
+        const some = documents.slice(from, from + step);
+        const body = route.body(head.model, query, some);
+        const options = { body, timeoutMs, maxBytes: scoresBytes(some.length, body.length), signal };
+        const answer = await this.#http.fetch(route.path, { ...options, ...this.#headers });
+        if (answer.status !== 200) throw await this.#refused(answer, call, model);
+        const part = route.read(this.#noErrorIn(answer), some.length);
+        scores.push(...part.scores);
+        tokens.push(part.promptTokens);
+      }
+    });
     if (scores.length !== head.count) throw new EngineFailure('engine_refused');
     const engineMs = this.#clock.nowMs() - startedMs;
     const promptTokens = total(tokens);
@@ -226,25 +238,16 @@ export class DialectAdapter implements EngineAdapter {
     const count = this.#dialect.counter(model);
     if (count === null) throw new EngineFailure('unsupported_task');
     const startedMs = this.#clock.nowMs();
-    const tokens = await count(readTexts(call.body), call.signal, head.timeoutMs);
+    const tokens = await within(this.#clock, head.timeoutMs, call.signal, (signal) =>
+      count(readTexts(call.body), signal, head.timeoutMs),
+    );
     this.#answerJson(call, tokens.length, { tokens });
     return this.#finished(null, this.#clock.nowMs() - startedMs, this.#fingerprint(model, this.#mark));
   }
 
-  /** On `connection` and its socket where given, else on any. */
-  #post(
-    { signal }: IncomingCall,
-    path: string,
-    body: Buffer,
-    timeoutMs: number,
-    maxBytes: number,
-    connection: Connection | null = null,
-    socket: { readonly generation: number } | null = null,
-  ): Promise<HttpAnswer> {
-    const { headers = {} } = this.#dialect;
-    const options = { body, timeoutMs, maxBytes, signal, headers };
-    if (connection === null || socket === null) return this.#http.fetch(path, options);
-    return this.#http.fetchOn(connection, path, { ...options, generation: socket.generation });
+  get #headers(): Pick<FetchOptions, 'headers'> {
+    const { headers } = this.#dialect;
+    return headers === undefined ? {} : { headers };
   }
 
   #refused(answer: HttpAnswer, call: IncomingCall, model: ModelFacts): Promise<EngineFailure> {

@@ -14,6 +14,7 @@ export interface FetchOptions {
   readonly method?: 'GET' | 'POST';
   readonly body?: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
+  /** For the whole answer. */
   readonly timeoutMs: number;
   /** Longer answers fail as `engine_invalid_response`. */
   readonly maxBytes: number;
@@ -107,7 +108,7 @@ export class EngineHttp {
         method: options.method ?? (options.body === undefined ? 'GET' : 'POST'),
         path,
         firstByteMs: timeoutMs,
-        betweenMs: timeoutMs,
+        betweenMs: null,
         ...(options.body === undefined ? {} : { body: options.body }),
         ...(options.headers === undefined ? {} : { headers: options.headers }),
         ...(options.generation === undefined ? {} : { generation: options.generation }),
@@ -127,7 +128,6 @@ export class EngineHttp {
             return true;
           }
           chunks.push(chunk);
-          exchange.progress();
           return true;
         },
         onEnd: () =>

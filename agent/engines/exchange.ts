@@ -11,8 +11,11 @@ export interface ExchangeRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Until the head of the answer. */
   readonly firstByteMs: number;
-  /** Between two signs of progress in the body; the sink says what counts by `progress`. */
-  readonly betweenMs: number;
+  /**
+   * Between two signs of progress in the body; the sink says what counts by `progress`. Null: `firstByteMs` bounds the whole
+   * answer, however slowly it drips.
+   */
+  readonly betweenMs: number | null;
   /** Refuses to send a byte on another socket than this generation of the connection. */
   readonly generation?: number;
 }
@@ -74,7 +77,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   /** A real sign of life: the time between tokens starts anew. */
   progress(): void {
-    if (!this.#paused) this.#deadline(this.#request.betweenMs);
+    const { betweenMs } = this.#request;
+    if (!this.#paused && betweenMs !== null) this.#deadline(betweenMs);
   }
 
   pause(): void {
@@ -86,7 +90,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    this.#deadline(this.#request.betweenMs);
+    this.progress();
     this.#controller?.resume();
   }
 

@@ -76,6 +76,16 @@ describe('requests to an engine', () => {
     expect(seen).toMatchObject({ connections: 2, requests: 3 });
   });
 
+  it('end in time however slowly the answer drips', async () => {
+    const { http, seen } = await serve((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n');
+      const drip = setInterval(() => socket.write('x'), 5);
+      socket.on('close', () => clearInterval(drip));
+    });
+    expect(await failureOf(http.fetch('/', { ...get, timeoutMs: 200 }))).toMatchObject({ code: 'engine_timeout' });
+    await expect.poll(() => seen.closed).toBe(1);
+  });
+
   it('are never repeated on a fresh socket, nor after a byte of the answer', async () => {
     const fresh = await serve((socket) => void socket.resetAndDestroy());
     expect(await failureOf(fresh.http.fetch('/', get))).toMatchObject({ blame: 'engine', code: 'engine_error' });
