@@ -53,10 +53,15 @@ interface Started {
   readonly gone: Promise<void>;
 }
 
-/** Runs an entry of the product from its source and resolves with its first line of JSON. */
-function start(entry: string, args: readonly string[], env: Record<string, string> = {}): Promise<Started> {
+/** Runs an entry of the product from its source, or as it is delivered, and resolves with its first line of JSON. */
+function start(
+  entry: string,
+  args: readonly string[],
+  { env = {}, bundled = false }: { readonly env?: Record<string, string>; readonly bundled?: boolean },
+): Promise<Started> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [path.join(root, entry), ...args], {
+    const file = bundled ? `out/${entry.replace(/\.ts$/, '.js')}` : entry;
+    const child = spawn(process.execPath, [path.join(root, file), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     });
@@ -105,6 +110,8 @@ export interface ControlPlaneStart {
   readonly dataDir?: string;
   readonly args?: readonly string[];
   readonly env?: Record<string, string>;
+  /** From `out/`, as it is delivered; absent: from the sources. */
+  readonly bundled?: boolean;
 }
 
 /** Headless, on a free port; without an embedded agent unless `args` is given. */
@@ -112,11 +119,7 @@ export async function startControlPlane(options: ControlPlaneStart = {}): Promis
   const dataDir = options.dataDir ?? temporaryFolder('plane');
   const args = options.args ?? ['--no-embedded-agent', '--no-discovery'];
   const before = performance.now();
-  const started = await start(
-    'main/headless.ts',
-    ['--json', '--port', '0', '--data-dir', dataDir, ...args],
-    options.env,
-  );
+  const started = await start('main/headless.ts', ['--json', '--port', '0', '--data-dir', dataDir, ...args], options);
   const { line } = started;
   return {
     ...running(started, dataDir),
@@ -134,6 +137,8 @@ export interface AgentStart {
   readonly name?: string;
   readonly args?: readonly string[];
   readonly env?: Record<string, string>;
+  /** From `out/`, as it is delivered; absent: from the sources. */
+  readonly bundled?: boolean;
 }
 
 /** An agent on a free loopback port that looks at the given engines only. */
@@ -154,7 +159,7 @@ export async function startAgent(options: AgentStart = {}): Promise<Agent> {
       ...engines,
       ...(options.args ?? []),
     ],
-    options.env,
+    options,
   );
   const { line } = started;
   return {
