@@ -69,8 +69,8 @@ export class DemoFleet {
   async start(say: (sentence: string) => void = () => undefined): Promise<void> {
     say('Starting the stand-in of OpenRouter, a control plane and three machines…');
     this.#standIn = await StandIn.start({
-      latencyMs: 350,
-      tokenMs: 18,
+      latencyMs: 450,
+      tokenMs: 70,
       // Credit for 16 permits; the concurrency that the account really bears is less, and nobody says how much.
       account: { creditUsd: 41.5, limitUsd: 100, concurrency: 7 },
     });

@@ -47,7 +47,7 @@ export const MACHINES: readonly MachineSpec[] = [
       encoder(90),
       codeEncoder(40),
       { kind: 'reranker', model: MODELS.reranker, lastsMs: 120 },
-      chat(MODELS.chat, 45, 3),
+      chat(MODELS.chat, 32, 2),
     ],
     cards: [
       { name: 'NVIDIA GeForce RTX 4090', totalMiB: 24_564, usedMiB: 19_800, mostW: 450 },
@@ -56,13 +56,13 @@ export const MACHINES: readonly MachineSpec[] = [
   },
   {
     name: 'attic-server',
-    engines: [encoder(12), codeEncoder(6), chat(MODELS.small, 9, 1)],
+    engines: [encoder(24), codeEncoder(12), chat(MODELS.small, 8, 1)],
     cards: [{ name: 'NVIDIA GeForce RTX 3060', totalMiB: 12_288, usedMiB: 9_100, mostW: 170 }],
   },
   {
     name: 'studio',
     // 0.976: what a 4-bit file of the same name gave against the 8-bit one.
-    engines: [encoder(60, 0.976), chat(MODELS.chat, 28, 2)],
+    engines: [encoder(60, 0.976), chat(MODELS.chat, 18, 1)],
     cards: [{ name: 'NVIDIA RTX A4000', totalMiB: 16_376, usedMiB: 13_700, mostW: 140 }],
   },
 ];
