@@ -41,6 +41,7 @@ import { HealthSince } from './operator/health-since.ts';
 import type { House } from './operator/house.ts';
 import { callOperation, operatorOf } from './operator/operator.ts';
 import { TopicHub } from './operator/topic-hub.ts';
+import type { UpdatesDesk } from './operator/updates-desk.ts';
 import { RouterCore } from './router/core.ts';
 import type { RoutedProvider } from './router/types.ts';
 import { SqliteStore } from './store/client.ts';
@@ -71,6 +72,8 @@ export interface ControlPlaneOptions {
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
   /** Agents on the network; `noDiscovery` where nobody looks for them. */
   readonly discovery: Discovery;
+  /** What looks for newer versions, in the desktop app. */
+  readonly updates?: UpdatesDesk;
 }
 
 export interface ControlPlaneStarted {
@@ -127,6 +130,7 @@ export class ControlPlane {
     this.#stops.push(store.onHealth(storeEvents(events)));
 
     let settings: GeneralSettings = readSettings(store.settings.get('general')?.value ?? null);
+    this.#options.updates?.setAutomatic(settings.updates.check);
     const roles = () =>
       Object.fromEntries(ROLE_IDS.map((id) => [id, store.roles.get(id).value])) as Record<RoleId, RoleSettings>;
 
@@ -347,10 +351,12 @@ export class ControlPlane {
         await store.settings.put('general', changed as unknown as Json);
         settings = changed;
         this.#options.discovery.setEnabled(changed.discovery.enabled);
+        this.#options.updates?.setAutomatic(changed.updates.check);
       },
       refresh,
       healthSince: (id) => healthSince.of(id),
       discovery: this.#options.discovery,
+      updates: this.#options.updates ?? null,
       app: {
         version: this.#options.version,
         shell: this.#options.shell,

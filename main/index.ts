@@ -25,14 +25,17 @@ import { ControlPlane } from './control-plane.ts';
 import { utilityAgentProcess } from './desktop/agent-process.ts';
 import { ConsoleWindow } from './desktop/console-window.ts';
 import { Desktop } from './desktop/desktop.ts';
+import { Ending } from './desktop/ending.ts';
 import { ConsoleIpc } from './desktop/ipc.ts';
 import { desktopKeychain } from './desktop/keychain.ts';
 import { setStartAtLogin } from './desktop/login.ts';
 import { answerPage } from './desktop/page-protocol.ts';
-import { APP_SCHEME, forbiddenSwitch } from './desktop/policy.ts';
+import { APP_ID, APP_SCHEME, forbiddenSwitch } from './desktop/policy.ts';
 import type { DesktopPlane } from './desktop/ports.ts';
 import { closeSession, PARTITION } from './desktop/session-walls.ts';
 import { TrayService, trayCanBeSeen, trayImage } from './desktop/tray.ts';
+import { loadElectronUpdater, readUpdateFacts } from './desktop/update-facts.ts';
+import { Updates } from './desktop/updates.ts';
 import { languageOf, say } from './desktop/words.ts';
 import { LanDiscovery, noDiscovery } from './discovery/lan-discovery.ts';
 import { SwitchyardError } from './domain/errors.ts';
@@ -70,6 +73,8 @@ function commandLine() {
 }
 
 const chosen = commandLine();
+// Windows shows notifications and groups windows only under the id that the installer registered.
+if (process.platform === 'win32') app.setAppUserModelId(APP_ID);
 process.umask(0o077);
 // A package carries the agent outside its archive: it is the same folder that other machines are given.
 const agentEntry = app.isPackaged
@@ -177,7 +182,21 @@ async function startDesktop(): Promise<void> {
   app.on('window-all-closed', () => undefined); // serving goes on without a window
 
   const keychain = await desktopKeychain(safeStorage, process.platform);
-  const plane = new ControlPlane({
+  const updates = new Updates({
+    clock,
+    random: Math.random,
+    facts: await readUpdateFacts({
+      version: PRODUCT_VERSION,
+      packaged: app.isPackaged,
+      platform: process.platform,
+      resources: process.resourcesPath,
+      executable: process.execPath,
+    }),
+    loadUpdater: loadElectronUpdater,
+    automatic: false, // until the setting has been read
+    drain: () => ending.drain(),
+  });
+  const plane: ControlPlane = new ControlPlane({
     clock,
     random: Math.random,
     randomBytes,
@@ -207,8 +226,25 @@ async function startDesktop(): Promise<void> {
       : null,
     consoleFiles,
     discovery: chosen.discovery ? new LanDiscovery({ clock, randomBytes, interfaces: networkInterfaces }) : noDiscovery,
+    updates,
   });
-  endWell(plane, desktop, window, ipc);
+  const ending: Ending = new Ending({
+    app,
+    onSignal: (signal, listener) => process.on(signal, listener),
+    nowMs: () => clock.nowMs(),
+    begin: () => {
+      desktop.beginQuit();
+      window.hide();
+      updates.stop();
+    },
+    stopServing: () => plane.stop(),
+    finish: () => {
+      ipc.stop();
+      desktop.stop();
+      window.destroy();
+    },
+  });
+  ending.start();
   try {
     await plane.start();
   } catch (error) {
@@ -218,47 +254,9 @@ async function startDesktop(): Promise<void> {
     app.quit();
     return;
   }
-  const watched: DesktopPlane = {
-    topics: plane.topics,
-    onPower: (change) => plane.onPower(change),
-    pushCloudKey: (key, push) => plane.pushCloudKey(key, push),
-    call: async (name, input) => {
-      const answer = await plane.call(name, input);
-      if (name === 'settings.set' || name === 'settings.import') await desktop.applySettings();
-      return answer;
-    },
-  };
-  serving(watched);
+  serving(plane);
   powerMonitor.on('suspend', () => plane.onPower('suspend'));
   powerMonitor.on('resume', () => plane.onPower('resume'));
-  await desktop.attach(watched);
-}
-
-/** Quit drains: what runs may end before the process does. Asked twice, it does not wait. */
-function endWell(plane: ControlPlane, desktop: Desktop, window: ConsoleWindow, ipc: ConsoleIpc): void {
-  let stopping = false;
-  let stopped = false;
-  app.on('before-quit', (event) => {
-    if (stopped) return;
-    event.preventDefault();
-    if (stopping) {
-      app.exit(1);
-      return;
-    }
-    stopping = true;
-    desktop.beginQuit();
-    window.hide();
-    const end = (code: number) => {
-      stopped = true;
-      ipc.stop();
-      desktop.stop();
-      window.destroy();
-      app.exit(code);
-    };
-    plane.stop().then(
-      () => end(0),
-      () => end(1),
-    );
-  });
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => app.quit());
+  desktop.attach(plane);
+  updates.start();
 }

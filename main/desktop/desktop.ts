@@ -29,7 +29,7 @@ export class Desktop {
   readonly #notifier: Notifier;
   #hasTray = false;
   #plane: DesktopPlane | null = null;
-  #unwatch: () => void = () => undefined;
+  readonly #unwatch: (() => void)[] = [];
   #chosen: Chosen | null = null;
   #language: Language;
   #health: readonly HealthView[] = [];
@@ -55,25 +55,27 @@ export class Desktop {
   }
 
   /** The control plane serves: from now on there is something to show. */
-  async attach(plane: DesktopPlane): Promise<void> {
+  attach(plane: DesktopPlane): void {
     this.#plane = plane;
-    await this.applySettings();
-    this.#unwatch = watchStanding(plane, (standing) => {
-      this.#health = standing.health;
-      this.#tray.update(standing);
-      this.#notifier.update(standing.health);
-    });
+    this.#unwatch.push(
+      // Whoever changes them, in this window, a browser or a script, the topic tells.
+      plane.topics.subscribe(['settings'], (update) => {
+        if (update.topic === 'settings') this.#applySettings(update.value);
+      }),
+      watchStanding(plane, (standing) => {
+        this.#health = standing.health;
+        this.#tray.update(standing);
+        this.#notifier.update(standing.health);
+      }),
+    );
   }
 
   stop(): void {
-    this.#unwatch();
+    for (const unwatch of this.#unwatch.splice(0)) unwatch();
     this.#tray.stop();
   }
 
-  /** Reads the settings again: after a change, whoever made it. */
-  async applySettings(): Promise<void> {
-    const chosen = (await this.#plane?.call('settings.get', {})) as SettingsView | undefined;
-    if (!chosen) return;
+  #applySettings(chosen: Chosen): void {
     const before = this.#chosen;
     this.#chosen = chosen;
     this.#language = languageOf(chosen.console.language, this.#ports.systemLanguage);
@@ -81,7 +83,10 @@ export class Desktop {
     this.#notifier.setEnabled(chosen.notifications.enabled);
     if (before?.desktop.startAtLogin === chosen.desktop.startAtLogin) return;
     // The first reading writes nothing: an entry that somebody deleted by hand stays deleted.
-    if (before !== null) await this.#ports.setStartAtLogin(chosen.desktop.startAtLogin);
+    if (before === null) return;
+    this.#ports.setStartAtLogin(chosen.desktop.startAtLogin).catch(() => {
+      this.#ports.notify(say(this.#language, 'noLoginEntry'), '', () => this.#ports.window.open('settings', null));
+    });
   }
 
   /**

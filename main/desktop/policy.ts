@@ -1,3 +1,6 @@
+/** The installers' `appId`, which Windows knows a program by. */
+export const APP_ID = 'dev.switchyard.desktop';
+
 /** The app's own pages: `app://bundle/...`. */
 export const APP_SCHEME = 'app';
 export const APP_ORIGIN = 'app://bundle';

@@ -27,6 +27,10 @@ const WORDS = {
   keepServing: { en: 'Keep serving', fr: 'Continuer à servir' },
   cancel: { en: 'Cancel', fr: 'Annuler' },
   cannotStart: { en: 'Switchyard cannot start', fr: 'Switchyard ne peut pas démarrer' },
+  noLoginEntry: {
+    en: 'Starting at login could not be changed',
+    fr: 'Le démarrage à l’ouverture de session n’a pas pu être changé',
+  },
   refused: { en: 'That was refused', fr: 'Cela a été refusé' },
 } as const;
 export type Word = keyof typeof WORDS;

@@ -72,6 +72,8 @@ export const ADMIN_TABLE: readonly AdminEntry[] = [
   { method: 'GET', path: '/admin/settings/export', operation: 'settings.export' },
   { method: 'POST', path: '/admin/settings/import', operation: 'settings.import' },
   { method: 'POST', path: '/admin/encryption/rotate', operation: 'encryption.rotate' },
+  { method: 'POST', path: '/admin/updates/check', operation: 'updates.check' },
+  { method: 'POST', path: '/admin/updates/install', operation: 'updates.install' },
   { method: 'GET', path: '/admin/diagnostics', operation: 'diagnostics.get' },
   { method: 'GET', path: '/admin/app', operation: 'app.info' },
   { method: 'POST', path: '/admin/test', operation: 'test.request' },

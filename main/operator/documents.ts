@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Output, RolePatch, SettingsPatch, type SettingsView } from '../../preload/contract.ts';
+import { type Output, RolePatch, SettingsPatch, type SettingsView, type UpdateView } from '../../preload/contract.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import { ROLE_IDS } from '../domain/roles.ts';
 import { healthItems } from './activity.ts';
@@ -33,8 +33,15 @@ export function appInfo(house: House): Output<'app.info'> {
       note: vault.weak === null ? null : { code: 'weak_vault', sentence: vault.weak },
     },
     store: store.state === 'ok' ? 'ready' : store.state === 'degraded' ? 'read-only' : 'unavailable',
-    update: null,
+    update: updateOf(house.updates?.state ?? null),
+    updates: house.updates?.state ?? null,
   };
+}
+
+function updateOf(state: UpdateView | null): Output<'app.info'>['update'] {
+  if (state?.state === 'available') return { version: state.version, canInstall: false };
+  if (state?.state === 'downloading' || state?.state === 'ready') return { version: state.version, canInstall: true };
+  return null;
 }
 
 const FORMAT = 'switchyard-settings/1';

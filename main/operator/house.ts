@@ -14,6 +14,7 @@ import type { RecentRequests } from '../telemetry/recent-requests.ts';
 import type { TimeSeries } from '../telemetry/time-series.ts';
 import type { CloudDesk } from './cloud-desk.ts';
 import type { GeneralSettings } from './general-settings.ts';
+import type { UpdatesDesk } from './updates-desk.ts';
 
 /** What the operations work on: the rooms as the composition root has wired them. */
 export interface House {
@@ -40,6 +41,8 @@ export interface House {
   /** Epoch ms since when a health item has been there without a break. */
   readonly healthSince: (id: string) => number;
   readonly discovery: DiscoverySource;
+  /** Null without the desktop. */
+  readonly updates: UpdatesDesk | null;
   readonly app: AppFacts;
   /** Project of test requests. */
   readonly ownProject: ProjectId;

@@ -36,6 +36,10 @@ export function operatorOf(house: House): Operations {
   };
   const founders = (id: Input<'spaces.candidates'>['role']) =>
     house.gate.candidates(id).map((candidate) => founderView(candidate, id, house));
+  const updates = () => {
+    if (house.updates) return house.updates;
+    throw new SwitchyardError('not_ready', 'This is not the desktop app. Update it the way it was installed.');
+  };
   const refuseEnrolment = async () => {
     throw new SwitchyardError(
       'not_ready',
@@ -242,6 +246,11 @@ export function operatorOf(house: House): Operations {
       const { rows, keyVersion } = await house.store.vault.rotateEncryption();
       return { rows, version: keyVersion };
     },
+    'updates.check': async () => {
+      await updates().check();
+      return updates().state;
+    },
+    'updates.install': async () => ({ restarting: await updates().restart() }),
     'diagnostics.get': async () => diagnostics(house),
     'app.info': async () => appInfo(house),
     'test.request': async ({ role: id }) => testRequest(id, house),

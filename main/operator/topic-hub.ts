@@ -1,6 +1,7 @@
-import { TOPIC_NAMES, type TopicName, type TopicUpdate } from '../../preload/contract.ts';
+import { TOPIC_NAMES, type TopicName, type TopicUpdate, type ValueTopicName } from '../../preload/contract.ts';
 import type { Clock } from '../domain/time.ts';
 import { eventView, figures, healthItems, lastHour } from './activity.ts';
+import { settingsView } from './documents.ts';
 import { verdictViews } from './gate-views.ts';
 import type { House } from './house.ts';
 import { nodeViews } from './node-views.ts';
@@ -84,7 +85,7 @@ export class TopicHub {
       const listeners = this.#wanted(topic);
       if (listeners.length > 0) this.#compareRows(topic, listeners);
     }
-    for (const topic of ['budget', 'cloud', 'app'] as const) {
+    for (const topic of ['budget', 'cloud', 'app', 'settings'] as const) {
       const listeners = this.#wanted(topic);
       if (listeners.length > 0) this.#compareValue(topic, listeners);
     }
@@ -110,9 +111,17 @@ export class TopicHub {
     }
   }
 
-  #value(topic: 'budget' | 'cloud' | 'app'): unknown {
-    if (topic === 'budget') return this.#house.cloud.budget();
-    return topic === 'cloud' ? this.#house.cloud.status() : this.#appInfo();
+  #value(topic: ValueTopicName): unknown {
+    switch (topic) {
+      case 'budget':
+        return this.#house.cloud.budget();
+      case 'cloud':
+        return this.#house.cloud.status();
+      case 'app':
+        return this.#appInfo();
+      case 'settings':
+        return settingsView(this.#house);
+    }
   }
 
   #snapshot(topic: TopicName): TopicUpdate {
@@ -128,6 +137,7 @@ export class TopicHub {
       case 'budget':
       case 'cloud':
       case 'app':
+      case 'settings':
         return { topic, type: 'value', value: this.#value(topic) } as TopicUpdate;
       default: {
         const rows = this.#rows(topic);
@@ -151,7 +161,7 @@ export class TopicHub {
     for (const listener of listeners) listener(update);
   }
 
-  #compareValue(topic: 'budget' | 'cloud' | 'app', listeners: readonly Listener[]): void {
+  #compareValue(topic: ValueTopicName, listeners: readonly Listener[]): void {
     const value = this.#value(topic);
     const text = JSON.stringify(value);
     if (this.#sentValues.get(topic) === text) return;

@@ -57,6 +57,8 @@ export const TOPIC_KINDS = {
   budget: { kind: 'value' },
   cloud: { kind: 'value' },
   app: { kind: 'value' },
+  /** Whoever changed them: the desktop and every open console follow. */
+  settings: { kind: 'value' },
 } as const;
 export type TopicName = keyof typeof TOPIC_KINDS;
 export const TOPIC_NAMES = Object.keys(TOPIC_KINDS) as TopicName[];

@@ -13,6 +13,7 @@ import {
   Reason,
   RoleName,
   read,
+  text,
 } from './common.ts';
 
 export const ThemeName = z.enum(['system', 'light', 'dark']);
@@ -83,6 +84,21 @@ export const SettingsPatch = z.strictObject({
 });
 export type SettingsPatch = z.infer<typeof SettingsPatch>;
 
+/** How the search for a newer version stands; only the desktop app looks for one. */
+export const UpdateView = z.discriminatedUnion('state', [
+  /** Nothing is ever asked: it runs from a checkout, or was built without an address to ask. */
+  z.object({ state: z.literal('unavailable'), reason: z.enum(['development', 'no-feed']) }),
+  z.object({ state: z.literal('idle'), checkedAtMs: atMs.nullable() }),
+  z.object({ state: z.literal('checking') }),
+  /** A person fetches it, from this address: this copy has no signature that could be checked. */
+  z.object({ state: z.literal('available'), version: label, feedUrl: text }),
+  z.object({ state: z.literal('downloading'), version: label }),
+  /** Put in place when the app quits, or at once by `updates.install`. */
+  z.object({ state: z.literal('ready'), version: label }),
+  z.object({ state: z.literal('failed'), step: z.enum(['check', 'download']), version: label.nullable() }),
+]);
+export type UpdateView = z.infer<typeof UpdateView>;
+
 export const AppView = z.object({
   version: z.string(),
   /** `desktop` under Electron, else `headless`. */
@@ -102,6 +118,8 @@ export const AppView = z.object({
   }),
   store: z.enum(['ready', 'read-only', 'unavailable']),
   update: z.object({ version: z.string(), canInstall: z.boolean() }).nullable(),
+  /** Null where nothing looks for updates: without the desktop. */
+  updates: UpdateView.nullable(),
 });
 export type AppView = z.infer<typeof AppView>;
 
@@ -124,6 +142,12 @@ export const settingsOperations = {
     z.object({ rows: count, version: count }),
   ),
   'diagnostics.get': read('A bundle for a bug report, without keys, hashes, prompts and addresses', Nothing, FileOut),
+  'updates.check': change('Look for a newer version now (desktop app)', Nothing, UpdateView),
+  'updates.install': change(
+    'End running work in order, then start again as the version that is ready (desktop app)',
+    Nothing,
+    z.object({ restarting: z.boolean() }),
+  ),
   'app.info': read('Version, addresses, data folder, encryption', Nothing, AppView),
   'test.request': change(
     'Send one small request through the router and say who answered',

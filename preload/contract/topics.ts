@@ -6,7 +6,7 @@ import { VerdictView } from './gate.ts';
 import { TOPIC_KINDS, type TopicName } from './names.ts';
 import { RequestView } from './requests.ts';
 import { RoleView } from './roles.ts';
-import { AppView } from './settings.ts';
+import { AppView, SettingsView } from './settings.ts';
 
 /** One map of events: topic -> how it is sent and what a row or value of it is. */
 export const TOPICS = {
@@ -21,6 +21,7 @@ export const TOPICS = {
   budget: { ...TOPIC_KINDS.budget, schema: BudgetView },
   cloud: { ...TOPIC_KINDS.cloud, schema: CloudView },
   app: { ...TOPIC_KINDS.app, schema: AppView },
+  settings: { ...TOPIC_KINDS.settings, schema: SettingsView },
 } as const satisfies Record<TopicName, { readonly kind: string; readonly schema: z.ZodType }>;
 
 export type TopicRow<Name extends TopicName> = z.infer<(typeof TOPICS)[Name]['schema']>;

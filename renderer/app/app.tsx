@@ -12,7 +12,7 @@ import { RequestsPage } from '../pages/requests.tsx';
 import { RolesPage } from '../pages/roles.tsx';
 import { SettingsPage } from '../pages/settings.tsx';
 import { WelcomePage } from '../pages/welcome.tsx';
-import { useConnection, useConsole, useRead, useTopic } from '../state/console.tsx';
+import { useConnection, useConsole, useSettings, useTopic } from '../state/console.tsx';
 import type { UiStore } from '../state/ui-store.ts';
 import { HelpSheet, Palette } from './dialogs.tsx';
 import { NavigationContext, usePlace } from './place.tsx';
@@ -51,7 +51,7 @@ export function App({ ui }: { readonly ui: UiStore }): ReactElement {
 
 /** Language and theme come from the settings; until they are known, from the system. */
 function SignedIn({ ui }: { readonly ui: UiStore }): ReactElement {
-  const settings = useRead('settings.get', {});
+  const settings = useSettings();
   const chosen = settings.data?.console;
   const language = resolveLanguage(chosen?.language ?? 'system', navigator.language);
   useEffect(() => {

@@ -1,15 +1,16 @@
-import { type ChangeEvent, type FormEvent, type ReactElement, type ReactNode, useRef, useState } from 'react';
+import { type ChangeEvent, type FormEvent, type ReactElement, useRef, useState } from 'react';
 import type { AppView, SettingsPatch, SettingsView } from '../../preload/contract.ts';
 import { useUi } from '../app/ui.tsx';
 import { saveFile } from '../components/clipboard.ts';
 import { Check, Segments, Snippet } from '../components/controls.tsx';
-import { Moment } from '../components/moment.tsx';
 import { Failure, Panel } from '../components/panel.tsx';
 import { Note } from '../components/status.tsx';
 import { UNKNOWN } from '../format/format.ts';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useChange, useConsole, useRead, useTopic } from '../state/console.tsx';
 import { names } from './role-side.tsx';
+import { About } from './settings-about.tsx';
+import { Section } from './settings-section.tsx';
 
 export function SettingsPage(): ReactElement {
   const { t } = useI18n();
@@ -25,15 +26,6 @@ export function SettingsPage(): ReactElement {
     >
       {settings.data && <Sections settings={settings.data} app={app} />}
     </Panel>
-  );
-}
-
-function Section({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactElement {
-  return (
-    <section aria-label={title}>
-      <h3>{title}</h3>
-      <div className="form">{children}</div>
-    </section>
   );
 }
 
@@ -234,37 +226,6 @@ function Data({ app }: { readonly app: AppView | null }): ReactElement {
       {(failure !== null || rotate.isError || bring.isError) && (
         <Failure error={failure ?? rotate.error ?? bring.error} />
       )}
-    </Section>
-  );
-}
-
-function About(props: {
-  readonly app: AppView | null;
-  readonly settings: SettingsView;
-  readonly onChange: (patch: SettingsPatch) => void;
-}): ReactElement {
-  const { t } = useI18n();
-  const { app } = props;
-  return (
-    <Section title={t('settings.about')}>
-      <dl className="facts">
-        <dt>{t('settings.version')}</dt>
-        <dd>
-          {app?.version ?? UNKNOWN}
-          {app?.update && <span className="warn"> {t('settings.update', { version: app.update.version })}</span>}
-        </dd>
-        <dt>{t('settings.runsAs')}</dt>
-        <dd>{app ? `${t(`shell.${app.shell}`)}, ${app.platform}` : UNKNOWN}</dd>
-        <dt>{t('settings.started')}</dt>
-        <dd>
-          <Moment atMs={app?.startedAtMs ?? null} />
-        </dd>
-      </dl>
-      <Check
-        label={t('settings.checkUpdates')}
-        checked={props.settings.updates.check}
-        onChange={(check) => props.onChange({ updates: { check } })}
-      />
     </Section>
   );
 }

@@ -58,6 +58,16 @@ export function useRead<Name extends OperationName>(
   });
 }
 
+/** The settings as they were read, and as they become when anybody changes them anywhere. */
+export function useSettings(): UseQueryResult<Output<'settings.get'>, Error> {
+  const queries = useQueryClient();
+  const heard = useTopic('settings');
+  useEffect(() => {
+    if (heard) queries.setQueryData(['settings.get', {}], heard);
+  }, [heard, queries]);
+  return useRead('settings.get', {});
+}
+
 /** Makes a change and reads `renews` again afterwards. Never for operations whose answer is a secret: results are cached. */
 export function useChange<Name extends OperationName>(name: Name, renews: readonly OperationName[] = []) {
   const { transport } = useConsole();

@@ -1,9 +1,10 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { autostartEntry } from '../../main/desktop/login.ts';
 import { Notifier } from '../../main/desktop/notifications.ts';
+import { APP_ID } from '../../main/desktop/policy.ts';
 import { merge, NOTHING } from '../../main/desktop/standing.ts';
 import { trayCanBeSeen } from '../../main/desktop/tray.ts';
 import { menuFingerprint, statusLine, trayTemplate } from '../../main/desktop/tray-menu.ts';
@@ -128,4 +129,9 @@ it('the language is the chosen one, else the system’s', () => {
   expect(languageOf('system', 'fr-CA')).toBe('fr');
   expect(languageOf('system', 'de')).toBe('en');
   expect(languageOf('en', 'fr')).toBe('en');
+});
+
+it('the id that Windows knows the app by is the installers’', () => {
+  const config = readFileSync(new URL('../../electron-builder.yml', import.meta.url), 'utf8');
+  expect(config).toContain(`\nappId: ${APP_ID}\n`);
 });

@@ -271,7 +271,6 @@ describe.skipIf(noChromium)('the packed app under the stand-in of Electron (skip
 app.isPackaged = true;
 process.resourcesPath = ${JSON.stringify(resources)};
 process.argv.splice(1, 3);
-process.removeAllListeners('SIGTERM'); // as the runtime's own handler, which gives way to the app's
 `;
     writeFileSync(at('as-package.cjs'), asPackage);
     const child = spawn(

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ControlPlane, type ControlPlaneOptions, type ControlPlaneStarted } from '../../main/control-plane.ts';
 import { noDiscovery } from '../../main/discovery/lan-discovery.ts';
 import { createSystemClock } from '../../main/platform/clock.ts';
-import type { Output, TopicUpdate } from '../../preload/contract.ts';
+import type { Output, TopicUpdate, UpdateView } from '../../preload/contract.ts';
 
 /** The real rooms in this process, without an agent: what an operator can do and what it changes. */
 const folder = mkdtempSync(path.join(tmpdir(), 'switchyard-operator-'));
@@ -142,6 +142,50 @@ describe('settings', () => {
     expect(roles.find(({ id }) => id === 'rlm')?.policy).toBe('local');
     expect(await code('settings.import', { content: 'not json' })).toBe('invalid_request');
     expect(await code('settings.import', { content: '{}' })).toBe('invalid_request');
+  });
+});
+
+describe('settings that somebody changes', () => {
+  it('are told to everybody who listens, whoever it was', async () => {
+    const heard: TopicUpdate[] = [];
+    const stop = plane.topics.subscribe(['settings'], (update) => heard.push(update));
+    expect(heard).toMatchObject([{ topic: 'settings', type: 'value', value: { desktop: { startAtLogin: false } } }]);
+    await call('settings.set', { desktop: { startAtLogin: true } });
+    await vi.waitFor(() => expect(heard.at(-1)).toMatchObject({ value: { desktop: { startAtLogin: true } } }));
+    stop();
+  });
+});
+
+describe('updates', () => {
+  it('are the desktop app’s: another start refuses to look and says nothing of them', async () => {
+    expect((await call('app.info')).updates).toBeNull();
+    expect(await code('updates.check', {})).toBe('not_ready');
+    expect(await code('updates.install', {})).toBe('not_ready');
+  });
+
+  it('are looked for, shown and installed by operations, and by themselves as the setting says', async () => {
+    const told: unknown[] = [];
+    const desk = {
+      state: { state: 'idle', checkedAtMs: null } as UpdateView,
+      check: async () => {
+        desk.state = { state: 'ready', version: '9.0.0' };
+      },
+      restart: async () => {
+        told.push('restart');
+        return true;
+      },
+      setAutomatic: (automatic: boolean) => void told.push(automatic),
+    };
+    await plane.stop();
+    await start({ updates: desk });
+    expect((await call('app.info')).updates).toEqual({ state: 'idle', checkedAtMs: null });
+    expect(await call('updates.check')).toEqual({ state: 'ready', version: '9.0.0' });
+    expect((await call('app.info')).update).toEqual({ version: '9.0.0', canInstall: true });
+    await call('settings.set', { updates: { check: false } });
+    expect(await call('updates.install')).toEqual({ restarting: true });
+    expect(told).toEqual([true, false, 'restart']);
+    await plane.stop();
+    await start();
   });
 });
 

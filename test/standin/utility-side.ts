@@ -1,6 +1,13 @@
 import { EventEmitter } from 'node:events';
+import { readFileSync } from 'node:fs';
 
-// Loaded before a utility process's own module: gives it Electron's parentPort, and ends it with its parent.
+// Loaded before a utility process's own module: gives it Electron's parentPort and version, and ends it with its parent.
+const packageFile = new URL('../../node_modules/electron/package.json', import.meta.url);
+const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string };
+Object.defineProperty(process, 'versions', {
+  value: Object.freeze({ ...process.versions, electron: version }),
+  enumerable: true,
+});
 const port = Object.assign(new EventEmitter(), {
   postMessage: (message: unknown) => {
     process.send?.(message);

@@ -483,6 +483,7 @@ export const APP: AppView = {
   encryption: { source: 'os-keychain', version: 1, note: null },
   store: 'ready',
   update: null,
+  updates: { state: 'unavailable', reason: 'development' },
 };
 
 export const SETTINGS: SettingsView = {

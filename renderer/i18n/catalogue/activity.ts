@@ -137,10 +137,44 @@ export const activity = {
   'settings.diagnostics': { en: 'Save a diagnostic bundle', fr: 'Enregistrer un diagnostic' },
   'settings.about': { en: 'About', fr: 'À propos' },
   'settings.version': { en: 'Version', fr: 'Version' },
-  'settings.update': { en: '{version} is available', fr: '{version} est disponible' },
   'settings.runsAs': { en: 'Runs as', fr: 'Fonctionne comme' },
   'shell.desktop': { en: 'desktop app', fr: 'application de bureau' },
   'shell.headless': { en: 'service without a window', fr: 'service sans fenêtre' },
   'settings.started': { en: 'Started', fr: 'Démarré' },
   'settings.checkUpdates': { en: 'Look for updates', fr: 'Chercher des mises à jour' },
+  'settings.updates': { en: 'Updates', fr: 'Mises à jour' },
+  'updateNone.development': {
+    en: 'none are looked for: this copy runs from a checkout',
+    fr: 'aucune recherche : cette copie tourne depuis les sources',
+  },
+  'updateNone.no-feed': {
+    en: 'none are looked for: this copy was built without an address to ask',
+    fr: 'aucune recherche : cette copie n’a pas d’adresse à interroger',
+  },
+  'update.notYet': { en: 'not looked for yet', fr: 'pas encore cherchées' },
+  'update.newest': { en: 'this is the newest version', fr: 'c’est la version la plus récente' },
+  'update.checking': { en: 'looking…', fr: 'recherche…' },
+  'update.available': {
+    en: '{version} is available; fetch it from',
+    fr: '{version} est disponible ; à télécharger sur',
+  },
+  'update.downloading': { en: 'fetching {version}…', fr: 'téléchargement de {version}…' },
+  'update.ready': {
+    en: '{version} is ready and will be put in place when the app quits',
+    fr: '{version} est prête et sera installée à la fermeture de l’application',
+  },
+  'updateFailed.check': {
+    en: 'the last look failed; it is tried again',
+    fr: 'la dernière recherche a échoué ; elle sera refaite',
+  },
+  'updateFailed.download': {
+    en: 'the new version could not be fetched or its signature was wrong; it is tried again',
+    fr: 'la nouvelle version n’a pas pu être téléchargée ou sa signature est fausse ; une autre tentative suivra',
+  },
+  'update.look': { en: 'Look now', fr: 'Chercher maintenant' },
+  'update.install': { en: 'Restart and update', fr: 'Redémarrer et mettre à jour' },
+  'update.installMeans': {
+    en: 'Requests that run may end first (at most 10 s); new ones are refused until the app is back.',
+    fr: 'Les requêtes en cours peuvent se terminer (10 s au plus) ; les nouvelles sont refusées jusqu’au retour de l’application.',
+  },
 } as const satisfies Record<string, Message>;

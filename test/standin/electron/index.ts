@@ -11,7 +11,17 @@ import { __standin } from './state.ts';
 import { utilityProcess } from './utility-process.ts';
 import { WebContents } from './web-contents.ts';
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => app.quit());
+// The runtime quits on a signal, unless the app listens for it: a handler of the app takes the place of the runtime's.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  const quit = () => app.quit();
+  process.on(signal, quit);
+  const giveWay = (name: string | symbol) => {
+    if (name !== signal) return;
+    process.off(signal, quit);
+    process.off('newListener', giveWay);
+  };
+  process.on('newListener', giveWay);
+}
 
 const electron = {
   app,
