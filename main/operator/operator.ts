@@ -1,10 +1,11 @@
 import { type Input, isOperationName, OPERATIONS, type Operations } from '../../preload/contract.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { NodeId, ProviderId, RequestId, SpaceId } from '../domain/ids.ts';
-import { eventView, healthItems, overview } from './activity.ts';
+import { eventView, overview } from './activity.ts';
 import { appInfo, diagnostics, exportSettings, importSettings, settingsView } from './documents.ts';
 import { spaceView, verdictViews } from './gate-views.ts';
 import { mergeSettings, needsRestart } from './general-settings.ts';
+import { healthItems } from './health.ts';
 import type { House } from './house.ts';
 import { createKey, keyView, revokeKey, usage } from './keys.ts';
 import { nodeDetail, nodeView, nodeViews } from './node-views.ts';

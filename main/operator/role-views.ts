@@ -32,6 +32,7 @@ function nowSentence(role: RoleId, settings: RoleSettings, house: House): RoleVi
       return {
         code: 'backup',
         sentence: `Local first; to the cloud when the wait would pass ${seconds(settings.maxLocalWaitMs)}.`,
+        params: { time: seconds(settings.maxLocalWaitMs) },
       };
   }
 }

@@ -1,8 +1,9 @@
 import { TOPIC_NAMES, type TopicName, type TopicUpdate, type ValueTopicName } from '../../preload/contract.ts';
 import type { Clock } from '../domain/time.ts';
-import { eventView, figures, healthItems, lastHour } from './activity.ts';
+import { eventView, figures, lastHour } from './activity.ts';
 import { settingsView } from './documents.ts';
 import { verdictViews } from './gate-views.ts';
+import { healthItems } from './health.ts';
 import type { House } from './house.ts';
 import { nodeViews } from './node-views.ts';
 import { providerViews } from './provider-views.ts';

@@ -1,6 +1,21 @@
 import { z } from 'zod';
-import { atMs, ClassName, count, id, label, ms, Nothing, Range, RoleName, read, Series, text, usd } from './common.ts';
-import { PAGE_IDS } from './names.ts';
+import {
+  atMs,
+  ClassName,
+  count,
+  id,
+  label,
+  ms,
+  Nothing,
+  Range,
+  Reason,
+  RoleName,
+  read,
+  Series,
+  text,
+  usd,
+} from './common.ts';
+import { HEALTH_ACTIONS, PAGE_IDS } from './names.ts';
 
 export const SeverityName = z.enum(['info', 'warn', 'error']);
 export const EventView = z.object({
@@ -24,6 +39,8 @@ export const HealthView = z.object({
   severity: SeverityName,
   title: label,
   sentence: text,
+  /** Names and figures inside title and sentence, for a console in another language. */
+  params: Reason.shape.params,
   sinceMs: atMs,
   /** A person has to do something; the rest heals by itself. */
   needsPerson: z.boolean(),
@@ -31,8 +48,8 @@ export const HealthView = z.object({
   page: z.enum(PAGE_IDS),
   /** What to open there: a node, a provider, a role. */
   target: id.nullable(),
-  /** Words for the link, as a code that the console translates. */
-  action: z.string().max(64),
+  /** Words for the link. */
+  action: z.enum(HEALTH_ACTIONS),
 });
 export type HealthView = z.infer<typeof HealthView>;
 

@@ -21,6 +21,17 @@ export const PAGE_IDS = [
 ] as const;
 export type PageId = (typeof PAGE_IDS)[number];
 
+/** What a person does about a health item, on the page that it names; `look` when there is no better word. */
+export const HEALTH_ACTIONS = [
+  'see-gate',
+  'enter-key',
+  'see-budget',
+  'see-machine',
+  'found-space',
+  'add-machine',
+  'look',
+] as const;
+
 /** Columns of the gate's matrix, in this order. */
 export const CHECK_IDS = [
   'width',

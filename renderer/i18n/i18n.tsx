@@ -1,6 +1,6 @@
 import { createContext, type ReactNode, useContext, useMemo } from 'react';
 import { ERRORS } from '../../preload/contract/names.ts';
-import type { Reason } from '../../preload/contract.ts';
+import type { HealthView, Reason } from '../../preload/contract.ts';
 import { createFormats, type Formats } from '../format/format.ts';
 import { CallError } from '../transport/port.ts';
 import { CATALOGUE, type MessageKey } from './catalogue.ts';
@@ -15,6 +15,8 @@ export interface I18n {
   t(key: MessageKey, params?: Params): string;
   /** A reason in the console's language where it is known there with all its figures, else in our English. */
   say(reason: Reason): string;
+  /** The same for the title of what needs a person. */
+  sayTitle(item: Pick<HealthView, 'code' | 'title' | 'params'>): string;
   sayError(error: unknown): string;
 }
 
@@ -35,9 +37,17 @@ export function createI18n(language: Language): I18n {
   const t = (key: MessageKey, params: Params = {}) => fill(CATALOGUE[key][language], params, number);
   const say = (reason: Reason): string => {
     const key = `reason.${reason.code}`;
-    if (language === 'en' || !isMessageKey(key)) return reason.sentence;
+    if (language === 'en') return reason.sentence;
+    if (!isMessageKey(key)) return french(reason.code) ?? reason.sentence;
     const said = t(key, reason.params ?? {});
     return said.includes('{') ? reason.sentence : said;
+  };
+  const sayTitle = ({ code, title, params }: Pick<HealthView, 'code' | 'title' | 'params'>): string => {
+    // Every finding of the gate has a code of its own, and one title.
+    const key = code.startsWith('gate_') ? 'health.gate' : `health.${code}`;
+    if (language === 'en' || !isMessageKey(key)) return title;
+    const said = t(key, params ?? {});
+    return said.includes('{') ? title : said;
   };
   const sayError = (error: unknown): string => {
     if (!(error instanceof CallError)) return t('error.internal');
@@ -46,7 +56,7 @@ export function createI18n(language: Language): I18n {
     if (language === 'fr') return french(error.code) ?? error.detail ?? t('error.internal');
     return error.detail ?? english(error.code) ?? t('error.internal');
   };
-  return { language, f, t, say, sayError };
+  return { language, f, t, say, sayTitle, sayError };
 }
 
 function french(code: string): string | undefined {

@@ -1,9 +1,11 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { REASONS } from '../../main/router/reasons.ts';
 import {
   CHECK_IDS,
   ERRORS,
+  HEALTH_ACTIONS,
   NODE_STATES,
   OPERATIONS,
   PAGE_IDS,
@@ -32,6 +34,8 @@ describe('the catalogue', () => {
   it('has words for every page, state, verdict, check, policy, class and error', () => {
     const wanted = [
       ...PAGE_IDS.map((id) => `page.${id}`),
+      ...HEALTH_ACTIONS.map((id) => `go.${id}`),
+      ...Object.keys(REASONS).map((id) => `reason.${id}`),
       ...NODE_STATES.map((id) => `node.${id}`),
       ...VERDICT_KINDS.map((id) => `verdict.${id}`),
       ...CHECK_IDS.map((id) => `check.${id}`),
@@ -78,6 +82,22 @@ describe('a message', () => {
     const fr = createI18n('fr');
     expect(fr.say({ code: 'never_heard_of', sentence: 'The machine sleeps.' })).toBe('The machine sleeps.');
     expect(createI18n('en').say({ code: 'x', sentence: 'It sleeps.' })).toBe('It sleeps.');
+    // A figure that did not come leaves a hole, so the English sentence with the figure in it is kept.
+    const backup = { code: 'backup', sentence: 'Local first; to the cloud when the wait would pass 3 s.' };
+    expect(fr.say(backup)).toBe(backup.sentence);
+    expect(fr.say({ ...backup, params: { time: '3 s' } })).toBe(
+      'Local d’abord ; vers le cloud si l’attente devait dépasser 3 s.',
+    );
+    expect(fr.say({ code: 'node_unreachable', sentence: 'x' })).toBe('Sa machine est injoignable.');
+  });
+
+  it('titles what needs a person in French with its names', () => {
+    const item = { code: 'gate_vector-incompatible', title: 'bge-m3 on lab gets no texts' };
+    expect(createI18n('en').sayTitle(item)).toBe(item.title);
+    expect(createI18n('fr').sayTitle(item)).toBe(item.title);
+    expect(createI18n('fr').sayTitle({ ...item, params: { model: 'bge-m3', name: 'lab' } })).toBe(
+      'bge-m3 sur lab ne reçoit aucun texte',
+    );
   });
 
   it('tells an error by its code, and a foreign one not at all', () => {
