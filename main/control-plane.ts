@@ -3,7 +3,6 @@ import type { Operations } from '../preload/contract.ts';
 import { fleetAgents } from './cloud/fleet-agents.ts';
 import { type OpenCloud, openCloud } from './cloud/open-room.ts';
 import { permitOf } from './cloud/permits.ts';
-import { cloudEntries } from './cloud/providers.ts';
 import type { Discovery } from './discovery/lan-discovery.ts';
 import { AgentProbes } from './dispatch/agent-probes.ts';
 import { DispatchService } from './dispatch/dispatch-service.ts';
@@ -286,7 +285,7 @@ export class ControlPlane {
       }));
       catalogue = buildCatalogue({
         nodes,
-        cloud: cloudEntries(cloud.catalogue.routes(), cloudNodes, baseWeight),
+        cloud: cloud.entries(cloudNodes, baseWeight),
         roles: roles(),
         spaceWidths: (role) =>
           gate.spaces().flatMap((space) => (space.role === role && space.retiredAtMs === null ? [space.width] : [])),

@@ -200,9 +200,10 @@ export class Budget {
 
   setPaused(paused: boolean, nowMs: number): void {
     this.advance(nowMs);
+    // Resuming also says that money is there again, whether or not a person had paused.
+    if (!paused) this.#circuits.resumed();
     if (this.#paused === paused) return;
     this.#paused = paused;
-    if (!paused) this.#circuits.resumed();
     this.#diary.note({ kind: paused ? 'paused' : 'resumed', atMs: nowMs });
   }
 

@@ -6,11 +6,12 @@ import {
   type CloudOffer,
   type CloudStatus,
   cloudModelName,
+  pinText,
 } from '../../agent/wire/cloud.ts';
 import type { ModelPrice } from '../budget/spend.ts';
 import { type AccountFacts, requestsPerMinute } from '../budget/trust.ts';
 import type { NodeId } from '../domain/ids.ts';
-import type { RoleId } from '../domain/roles.ts';
+import { ROLE_IDS, ROLES, type RoleId, type RoleSettings } from '../domain/roles.ts';
 import type { Clock } from '../domain/time.ts';
 import type { AgentPort } from './ports.ts';
 
@@ -24,6 +25,17 @@ export interface CloudRoute {
   /** As reports and call heads name it. */
   readonly name: string;
   readonly offer: CloudOffer;
+}
+
+/** What a role asks for and an agent does not serve now. */
+export interface MissingRoute {
+  readonly node: NodeId;
+  readonly role: RoleId;
+  readonly name: string;
+  readonly upstream: string | null;
+  readonly pin: string | null;
+  /** The live catalogue has been read and does not list it; false: it may yet, or the key is not there. */
+  readonly notOffered: boolean;
 }
 
 export interface CloudCatalogueOptions {
@@ -55,6 +67,25 @@ export class CloudCatalogue {
         name: cloudModelName(offer.model, offer.upstream),
         offer,
       }));
+    });
+  }
+
+  /** Everything else that roles are set to: shown with its reason, and never called. */
+  missing(roles: Readonly<Record<RoleId, RoleSettings>>): readonly MissingRoute[] {
+    const served = new Set(this.routes().map(({ node, role, name }) => `${node} ${role} ${name}`));
+    return this.#options.agents.ready().flatMap(({ node }) => {
+      const lacking = this.#options.status(node)?.notOffered ?? [];
+      return ROLE_IDS.flatMap((role) =>
+        wantedOf(role, roles[role]).flatMap(({ model, upstream, pin }) => {
+          const name = cloudModelName(model, upstream);
+          if (served.has(`${node} ${role} ${name}`)) return [];
+          const notOffered = lacking.some(
+            (entry) =>
+              entry.role === role && entry.model === model && (entry.upstream === null || entry.upstream === upstream),
+          );
+          return [{ node, role, name, upstream, pin, notOffered }];
+        }),
+      );
     });
   }
 
@@ -135,6 +166,15 @@ export class CloudCatalogue {
       if (!this.#options.agents.send(node, { t: 'cloud-ask', id, ...ask })) settle(null);
     });
   }
+}
+
+/** The providers a role is set to have in the cloud: for embeddings one for each pin, and one that is refused where there is none. */
+function wantedOf(role: RoleId, { enabled, policy, cloud }: RoleSettings) {
+  const { model, upstreams, quantizations } = cloud;
+  if (!enabled || policy === 'local' || model === null) return [];
+  if (ROLES[role].task !== 'embed') return [{ model, upstream: null, pin: pinText(upstreams, quantizations) }];
+  if (upstreams.length === 0) return [{ model, upstream: null, pin: null }];
+  return upstreams.map((upstream) => ({ model, upstream, pin: pinText([upstream], quantizations) }));
 }
 
 /** What the budget learns from a reading of `/key`. */

@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { CLOUD_ENGINE, type CloudFromAgent, splitCloudModel } from '../../agent/wire/cloud.ts';
 import { upperEstimateUsd } from '../budget/spend.ts';
 import type { EventSink } from '../domain/events.ts';
-import type { NodeId, ProjectId } from '../domain/ids.ts';
+import type { NodeId, ProjectId, ProviderId } from '../domain/ids.ts';
 import type { Provider } from '../domain/provider.ts';
 import { ROLE_IDS, type RoleId, type RoleSettings } from '../domain/roles.ts';
 import type { Clock, Random } from '../domain/time.ts';
+import type { CatalogueEntry } from '../fleet/catalogue.ts';
 import type { RoutedProvider, RouterItem } from '../router/types.ts';
 import type { Json, Store } from '../store/ports.ts';
 import { BudgetService } from './budget-service.ts';
@@ -15,6 +16,7 @@ import { KeyPush } from './key-push.ts';
 import { CloudLane } from './lane.ts';
 import { budgetPermits, type CloudCall, closureOf, type KeyState } from './permits.ts';
 import type { AgentPort, PushFacts } from './ports.ts';
+import { type CloudNode, cloudEntries } from './providers.ts';
 import type { CloudRoom } from './room.ts';
 
 const FACTS = 'cloud-push';
@@ -65,6 +67,8 @@ export interface OpenCloud extends CloudRoom {
   readonly catalogue: CloudCatalogue;
   readonly service: BudgetService;
   readonly lane: CloudLane;
+  /** Its providers for the fleet's catalogue. */
+  entries(nodes: readonly CloudNode[], baseWeight: (provider: ProviderId) => number): readonly CatalogueEntry[];
   start(): void;
   stop(): void;
   /** A control session has begun. */
@@ -112,7 +116,9 @@ export function openCloud(options: OpenCloudOptions): OpenCloud {
   };
   const keyState = (node: NodeId): KeyState => {
     if (keys.holds(node)) return 'held';
-    return keys.status(node)?.key === 'stale' ? 'stale' : 'missing';
+    const status = keys.status(node);
+    if (status?.keyRefused === true) return 'refused';
+    return status?.key === 'stale' ? 'stale' : 'missing';
   };
   const applyCaps = () => {
     const roles = options.roles();
@@ -144,6 +150,11 @@ export function openCloud(options: OpenCloudOptions): OpenCloud {
       remember: options.remember,
     }),
     permits: budgetPermits(service.budget, describe, (permit) => service.isSent(permit)),
+    entries: (nodes, baseWeight) => {
+      // Who has never entered a key is not told of providers that want one.
+      const missing = keys.facts.keyPush === 0 ? [] : catalogue.missing(options.roles());
+      return cloudEntries(catalogue.routes(), missing, nodes, baseWeight);
+    },
     standing: (provider: Provider) => {
       // An Ollama model that runs elsewhere and an engine at a public address are cloud kind without being OpenRouter's.
       if (provider.engine !== CLOUD_ENGINE) return { closed: null, coolingUntilMs: null };

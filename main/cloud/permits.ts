@@ -69,7 +69,7 @@ export function closureOf(
   key: KeyState,
   nowMs: number,
 ): { readonly closed: CloudClosure | null; readonly coolingUntilMs: number | null } {
-  if (key !== 'held') return { closed: key === 'stale' ? 'key_stale' : 'key_missing', coolingUntilMs: null };
+  if (key !== 'held') return { closed: KEY_CLOSURES[key], coolingUntilMs: null };
   const found = budget.closure(target, nowMs);
   if (found === null) return { closed: null, coolingUntilMs: null };
   const closed = CLOSURES.get(found.reason) ?? null;
@@ -77,7 +77,9 @@ export function closureOf(
 }
 
 /** How the key stands at the provider's agent: `held` only for the newest. */
-export type KeyState = 'held' | 'missing' | 'stale';
+export type KeyState = 'held' | 'missing' | 'stale' | 'refused';
+
+const KEY_CLOSURES = { missing: 'key_missing', stale: 'key_stale', refused: 'cloud_off' } as const;
 
 const CLOSURES: ReadonlyMap<RefusalReason, CloudClosure> = new Map([
   ['cloud_paused', 'cloud_paused'],

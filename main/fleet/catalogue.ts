@@ -170,7 +170,10 @@ export function buildCatalogue(input: CatalogueInput): Catalogue {
     for (const candidate of kept) entries.push(toEntry(role, candidate, input));
     const cloud = settings.enabled ? (input.cloud ?? []).filter(({ provider }) => provider.role === role) : [];
     entries.push(...cloud);
-    const served = [...kept.map(({ model }) => model), ...cloud.map(({ provider }) => provider)];
+    const served = [
+      ...kept.map(({ model }) => model),
+      ...cloud.flatMap(({ provider }) => (provider.present ? [provider] : [])),
+    ];
     models[role] = [...new Set(served.flatMap(({ model, aliases }) => [model, ...aliases]))];
   }
   return {

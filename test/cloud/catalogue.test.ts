@@ -5,6 +5,7 @@ import type { CloudAsk, CloudOffer, CloudStatus } from '../../agent/wire/cloud.t
 import { accountFacts, CloudCatalogue, priceOf } from '../../main/cloud/catalogue.ts';
 import { failedOutcome } from '../../main/cloud/outcome.ts';
 import type { NodeId } from '../../main/domain/ids.ts';
+import { defaultRoleSettings, ROLE_IDS, type RoleId, type RoleSettings } from '../../main/domain/roles.ts';
 
 const A = 'a' as NodeId;
 const B = 'b' as NodeId;
@@ -70,6 +71,27 @@ describe('what the agents offer', () => {
     ]);
     expect(catalogue.offer(A, 'embedding', 'm/e@u2')?.pin).toBe('only=u2;quantizations=');
     expect(catalogue.offer(A, 'code-embedding', 'm/e@u2')).toBeNull();
+  });
+
+  it('lists what roles are set to and nobody serves: not offered, without a pin, without a key', () => {
+    const roles = Object.fromEntries(ROLE_IDS.map((role) => [role, defaultRoleSettings(role)])) as Record<
+      RoleId,
+      RoleSettings
+    >;
+    const none = { model: null, upstreams: [], quantizations: [] };
+    for (const role of ROLE_IDS) roles[role] = { ...roles[role], policy: 'aggregate', cloud: none };
+    roles.reranker = { ...roles.reranker, cloud: { ...none, model: 'm/r' } };
+    roles.embedding = { ...roles.embedding, cloud: { ...none, model: 'm/e', upstreams: ['u1'] } };
+    roles['code-embedding'] = { ...roles['code-embedding'], cloud: { ...none, model: 'm/e' } };
+    roles.rlm = { ...roles.rlm, policy: 'local', cloud: { ...none, model: 'm/c' } };
+    const { catalogue } = make([A]);
+    expect(catalogue.missing(roles)).toEqual([
+      { node: A, role: 'code-embedding', name: 'm/e', upstream: null, pin: null, notOffered: false },
+      { node: A, role: 'reranker', name: 'm/r', upstream: null, pin: null, notOffered: true },
+      { node: B, role: 'embedding', name: 'm/e@u1', upstream: 'u1', pin: 'only=u1;quantizations=', notOffered: false },
+      { node: B, role: 'code-embedding', name: 'm/e', upstream: null, pin: null, notOffered: false },
+      { node: B, role: 'reranker', name: 'm/r', upstream: null, pin: null, notOffered: true },
+    ]);
   });
 
   it('names what is missing', () => {

@@ -3,7 +3,6 @@ import type { CallFailure, CallHead, Trailers } from '../../agent/wire/calls.ts'
 import type { CallHandlers, CallOpener } from '../../agent/wire/stream.ts';
 import { type OpenCloud, openCloud } from '../../main/cloud/open-room.ts';
 import { permitOf } from '../../main/cloud/permits.ts';
-import { cloudEntries } from '../../main/cloud/providers.ts';
 import type { NodeId, ProjectId } from '../../main/domain/ids.ts';
 import { defaultRoleSettings, ROLE_IDS, type RoleId, type RoleSettings } from '../../main/domain/roles.ts';
 import type { RoutedProvider, RouterItem } from '../../main/router/types.ts';
@@ -190,13 +189,18 @@ describe('the open cloud', () => {
     const nodes = [
       { id: NODE, name: 'alpha', state: 'ready' as const, pulls: true, models: bench.engine.report()?.models ?? null },
     ];
-    const entries = cloudEntries(cloud.catalogue.routes(), nodes, () => 2);
-    expect(entries.map(({ provider: made }) => [made.role, made.model, made.fingerprint.pin])).toEqual([
+    const entries = cloud.entries(nodes, () => 2);
+    const serving = entries.filter(({ provider: made }) => made.reachable);
+    expect(serving.map(({ provider: made }) => [made.role, made.model, made.fingerprint.pin])).toEqual([
       ['embedding', 'qwen/qwen3-embedding-8b@deepinfra/turbo', 'only=deepinfra/turbo;quantizations='],
       ['embedding', 'qwen/qwen3-embedding-8b@nebius', 'only=nebius;quantizations='],
       ['code-assistant', 'poolside/laguna-s-2.1', null],
     ]);
-    for (const { provider: made } of entries) {
+    // What the catalogue does not list is shown, and closed for good.
+    expect(entries.filter((entry) => !serving.includes(entry)).map(({ provider: made }) => made)).toMatchObject([
+      { role: 'reranker', model: 'qwen/qwen3-reranker-8b', present: false, reachable: false },
+    ]);
+    for (const { provider: made } of serving) {
       expect(made).toMatchObject({ kind: 'cloud', baseWeight: 2, nodeName: 'alpha' });
       expect(cloud.standing(made)).toEqual({ closed: null, coolingUntilMs: null });
     }

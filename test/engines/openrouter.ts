@@ -25,6 +25,8 @@ export interface Fault {
   readonly afterTokens?: number;
   /** Only calls of this model. */
   readonly model?: string;
+  /** In place of the row's own Retry-After. */
+  readonly retryAfterS?: number;
 }
 
 type Route = LedgerEntry['route'];
@@ -245,7 +247,7 @@ export class OpenRouterStandIn {
     const fault = this.#nextFault(model.id);
     const as = fault?.as ?? 'status';
     if (fault !== null && (as === 'status' || as === 'ok')) {
-      const error = errorNamed(fault.error, context);
+      const error = hinted(errorNamed(fault.error, context), fault.retryAfterS);
       refuse(error, as === 'ok' ? 200 : error.status);
       return;
     }
@@ -319,7 +321,7 @@ export class OpenRouterStandIn {
 
   /**
    * For other processes: `POST /__control` with any of latencyMs, tokenMs, account, fail, heal, down, drift, claimUpstream, echoKey,
-   * keys (accepted ones) and forget (the books); `GET /__ledger`.
+   * keys (accepted ones), models (further ones) and forget (the books); `GET /__ledger`.
    */
   #control(path: string, text: string, response: ServerResponse): void {
     if (path === '/__ledger') {
@@ -330,6 +332,7 @@ export class OpenRouterStandIn {
     }
     const order = parse(text) ?? {};
     const { latencyMs, tokenMs, account, fail, heal, down, drift, claimUpstream, echoKey, keys, forget } = order;
+    if (Array.isArray(order.models)) this.models.push(...(order.models as StandInModel[]));
     if (Array.isArray(keys)) {
       this.keys.clear();
       for (const key of keys) this.keys.add(String(key));
@@ -363,6 +366,12 @@ export class OpenRouterStandIn {
 
 const ROUTES = { '/chat/completions': 'chat', '/embeddings': 'embeddings', '/rerank': 'rerank' } as const;
 const KINDS = { chat: 'chat', embeddings: 'embeddings', rerank: 'rerank' } as const;
+
+/** The same error with another hint when to come again. */
+function hinted(error: StandInError, retryAfterS: number | undefined): StandInError {
+  if (retryAfterS === undefined) return error;
+  return { ...error, headers: { ...error.headers, 'Retry-After': String(retryAfterS) } };
+}
 
 function isRoute(path: string): path is keyof typeof ROUTES {
   return path in ROUTES;

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { AccountSettings, Fault, LedgerEntry } from '../engines/openrouter.ts';
+import type { AccountSettings, Fault, LedgerEntry, StandInModel } from '../engines/openrouter.ts';
 import { type Agent, type AgentStart, admin, type ControlPlane, startAgent, startControlPlane } from './processes.ts';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -19,6 +19,7 @@ export interface StandInOrders {
   readonly claimUpstream?: string | null;
   readonly echoKey?: boolean;
   readonly keys?: readonly string[];
+  readonly models?: readonly StandInModel[];
   readonly forget?: true;
 }
 
