@@ -205,6 +205,10 @@ describe('pushes over the life of agents', () => {
     await house.standIn.order({ forget: true });
     const refused = await house.chat('code-assistant');
     expect([refused.status, refused.json.error?.code]).toEqual([503, 'no_provider']);
+    expect(refused.text).toContain('key_missing');
+    expect(refused.text).toContain('key_stale');
+    // Known still, also under its own name.
+    expect((await house.chat('poolside/laguna-s-2.1')).status).toBe(503);
     expect(await house.standIn.calls()).toEqual([]);
     const { events } = await house.operator.get<{ events: { code: string; needsPerson: boolean }[] }>('events');
     expect(events.some(({ code, needsPerson }) => code === 'no_key_agent' && needsPerson)).toBe(true);
