@@ -40,6 +40,10 @@ export interface AgentParts {
   readonly startEncoder?: StartChild | null;
   /** The cloud account: an engine, and the lane of keys. Absent: this agent takes no keys. */
   readonly cloud?: (side: CloudSide) => OpenRouterEngine;
+  /** Control planes were paired or removed, here or by a command in another process. */
+  onControllers?(): void;
+  /** A control plane is connected; told again and again. */
+  onSeen?(controller: string): void;
   /** A handler failed; for the log of whoever runs the agent. Carries no foreign text. */
   onFault?(sentence: string): void;
 }
@@ -70,10 +74,10 @@ export class Agent {
       clock,
       compose: () => this.#compose(),
       send: (heartbeat) =>
-        this.server.broadcast(heartbeat, (controller) => ({
-          ...heartbeat,
-          engines: this.#fleet.reportsFor(heartbeat.engines, controller),
-        })),
+        this.server.broadcast(heartbeat, (controller) => {
+          parts.onSeen?.(controller);
+          return { ...heartbeat, engines: this.#fleet.reportsFor(heartbeat.engines, controller) };
+        }),
     });
     const onChange = () => this.#heartbeats.changed();
     const fault = () => parts.onFault?.('A handler of the session failed.');
@@ -101,7 +105,10 @@ export class Agent {
       welcome: () => this.#welcome(),
       serve: (call) => this.#fleet.serve(call),
       onDetect: () => void this.#fleet.detect(),
-      onControllers: onChange,
+      onControllers: () => {
+        onChange();
+        parts.onControllers?.();
+      },
       ...(cloud
         ? {
             onPush: (controller, frame) => cloud.push(controller, frame),

@@ -1,24 +1,32 @@
 import { watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { Agent, type AgentAddress } from './agent.ts';
+import { Agent, type AgentAddress, type AgentParts } from './agent.ts';
 import { createAgentClock } from './clock.ts';
 import { prepareOpenRouter } from './cloud/create.ts';
 import { parentChannel } from './embedded.ts';
+import { limitYoungGeneration } from './frugality.ts';
 import { harden } from './hardening.ts';
-import { type AgentCommand, type AgentOptions, parseAgentArguments, USAGE } from './options.ts';
+import { type AgentCommand, type AgentOptions, parseAgentArguments, USAGE, UsageError } from './options.ts';
+import { type Acquaintance, Acquaintances } from './session/acquaintances.ts';
 import { Controllers } from './session/controllers.ts';
 import { makeSecretFolder } from './session/files.ts';
+import { FolderLocked, lockFolder } from './session/folder-lock.ts';
 import { loadIdentity } from './session/identity.ts';
+import { sentenceOf, Visitors } from './session/visitors.ts';
 
 /** Of the product; the wire has a version of its own. */
 const VERSION = '0.1.0';
 
 async function main(): Promise<void> {
+  limitYoungGeneration();
   const command = parseAgentArguments(process.argv.slice(2), process.env);
   harden();
   switch (command.command) {
     case 'help':
       console.log(USAGE);
+      return;
+    case 'version':
+      console.log(VERSION);
       return;
     case 'code':
       await showCode(command);
@@ -32,7 +40,37 @@ async function main(): Promise<void> {
   }
 }
 
-async function makeAgent(options: AgentOptions, controllers: Controllers): Promise<Agent> {
+/** An agent whose control plane was killed ends by itself, a moment after the next one has started its own. */
+const PREDECESSOR_MS = 5000;
+const LOOK_AGAIN_MS = 100;
+
+/**
+ * Makes the data folder and takes it for this process, within `patienceMs`.
+ * @throws Error with a sentence for people
+ */
+async function takeFolder(folder: string, patienceMs: number): Promise<void> {
+  const untilMs = performance.now() + patienceMs;
+  for (;;) {
+    try {
+      await makeSecretFolder(folder);
+      process.once('exit', lockFolder(folder));
+      return;
+    } catch (error) {
+      if (!(error instanceof FolderLocked)) throw new Error(unusable(folder, error));
+      if (performance.now() >= untilMs) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+  }
+}
+
+function unusable(folder: string, error: unknown): string {
+  const { code = 'an error' } = error as NodeJS.ErrnoException;
+  return `The data folder ${folder} cannot be made or written (${code}). Choose another one with --data-dir DIR.`;
+}
+
+type Listeners = Pick<AgentParts, 'onControllers' | 'onSeen'>;
+
+async function makeAgent(options: AgentOptions, controllers: Controllers, listeners: Listeners = {}): Promise<Agent> {
   const clock = createAgentClock();
   const cloud = await prepareOpenRouter({
     clock,
@@ -54,6 +92,7 @@ async function makeAgent(options: AgentOptions, controllers: Controllers): Promi
     detect: options.detect,
     advertise: options.advertise,
     onFault: (sentence) => console.error(sentence),
+    ...listeners,
   });
 }
 
@@ -69,9 +108,15 @@ async function keyringText(env: NodeJS.ProcessEnv): Promise<string | undefined> 
 }
 
 async function run(options: AgentOptions): Promise<void> {
-  await makeSecretFolder(options.dataDir);
+  await takeFolder(options.dataDir, 0);
   const controllers = await Controllers.load(options.dataDir);
-  const agent = await makeAgent(options, controllers);
+  const visitors = new Visitors(controllers, await Acquaintances.load(options.dataDir), Date.now, (change) =>
+    console.log(options.json ? JSON.stringify(change) : sentenceOf(change)),
+  );
+  const agent = await makeAgent(options, controllers, {
+    onControllers: () => visitors.look(),
+    onSeen: (controller) => visitors.seen(controller),
+  });
   const address = await agent.start();
   // `agent code` and `agent controllers rm` write the same folder from another process.
   const watcher = watch(options.dataDir, (event, file) => {
@@ -82,6 +127,7 @@ async function run(options: AgentOptions): Promise<void> {
   endOnSignals(async () => {
     watcher.close();
     await agent.stop();
+    await visitors.settled();
   });
   announce(options, agent, address, (await loadIdentity(options.dataDir)).fingerprint);
 }
@@ -103,7 +149,7 @@ function announce(options: AgentOptions, agent: Agent, address: AgentAddress, fi
 async function runEmbedded(options: AgentOptions): Promise<void> {
   const parent = parentChannel();
   const { controller, nodeKey } = await parent.introduction;
-  await makeSecretFolder(options.dataDir);
+  await takeFolder(options.dataDir, PREDECESSOR_MS);
   const controllers = await Controllers.load(options.dataDir, async () => undefined); // in memory only
   await controllers.admit(controller, nodeKey);
   const identity = await loadIdentity(options.dataDir);
@@ -146,18 +192,33 @@ async function showCode(command: AgentCommand & { command: 'code' }): Promise<vo
 async function showControllers(command: AgentCommand & { command: 'controllers' }): Promise<void> {
   const controllers = await Controllers.load(command.dataDir);
   if (command.remove !== null && !(await controllers.revoke(command.remove))) {
-    throw new RangeError('No control plane of that id is paired. List them with: npm run agent -- controllers');
+    throw new Error('No control plane of that id is paired. List them with: npm run agent -- controllers');
   }
+  const known = await Acquaintances.load(command.dataDir);
   const ids = controllers.ids();
-  if (command.json) console.log(JSON.stringify({ controllers: ids }));
-  else console.log(ids.length === 0 ? 'No control plane is paired.' : ids.join('\n'));
+  if (command.json)
+    console.log(JSON.stringify({ controllers: ids, details: ids.map((id) => ({ id, ...known.of(id) })) }));
+  else
+    console.log(ids.length === 0 ? 'No control plane is paired.' : ids.map((id) => row(id, known.of(id))).join('\n'));
+}
+
+function row(id: string, { pairedAtMs, lastSeenAtMs }: Acquaintance): string {
+  const at = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  return [
+    id,
+    ...(pairedAtMs === null ? [] : [`paired ${at(pairedAtMs)}`]),
+    ...(lastSeenAtMs === null ? [] : [`last seen ${at(lastSeenAtMs)}`]),
+  ].join('  ');
 }
 
 main().catch((error: unknown) => {
+  if (error instanceof UsageError) {
+    console.error(`${error.message}\nEvery option: npm run agent -- --help`);
+    process.exit(2);
+  }
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE')
     console.error('Another program listens on that address. Choose one with --listen HOST:PORT.');
   else console.error(error instanceof Error ? error.message : 'The agent could not start.');
-  if (error instanceof RangeError) console.error(`\n${USAGE}`);
   process.exit(1);
 });

@@ -17,8 +17,11 @@ npm run agent -- controllers rm ID    remove one
   --data-dir DIR         where identity and pairings are kept
   --name NAME            how people call this machine (default: its host name)
   --no-advertise         do not announce it on the network
-  --json                 one JSON line on stdout when ready
-  --embedded             started by a control plane: reads its node key from stdin, ends with it`;
+  --json                 JSON lines on stdout: one when ready, one for each control plane paired or removed
+  --version              print the version`;
+
+/** The command line is wrong: the sentence says how, the exit code is 2. */
+export class UsageError extends Error {}
 
 export interface AgentOptions {
   readonly command: 'run';
@@ -39,6 +42,7 @@ export interface AgentOptions {
 export type AgentCommand =
   | AgentOptions
   | { readonly command: 'help' }
+  | { readonly command: 'version' }
   | { readonly command: 'code'; readonly fresh: boolean; readonly dataDir: string; readonly json: boolean }
   | {
       readonly command: 'controllers';
@@ -49,25 +53,26 @@ export type AgentCommand =
 
 /**
  * @param args the arguments after the program
- * @throws RangeError with a sentence for people
+ * @throws UsageError with a sentence for people, which repeats no value
  */
 export function parseAgentArguments(args: readonly string[], env: NodeJS.ProcessEnv): AgentCommand {
   const { values, positionals } = parse(args);
   const dataDir = path.resolve(values['data-dir'] ?? defaultDataFolder(env));
   const json = values.json === true;
   if (values.help === true) return { command: 'help' };
+  if (values.version === true) return { command: 'version' };
   const [command, verb, id, ...more] = positionals;
   if (command === 'code' && verb === undefined) return { command, fresh: values.new === true, dataDir, json };
   if (command === 'controllers' && verb === undefined) return { command, remove: null, dataDir, json };
   if (command === 'controllers' && verb === 'rm' && id !== undefined && more.length === 0) {
     return { command, remove: id, dataDir, json };
   }
-  if (command !== undefined) throw new RangeError('Unknown command.');
+  if (command !== undefined) throw new UsageError(strangeCommand(command));
   const embedded = values.embedded === true;
   return {
     command: 'run',
     ...(embedded ? { host: '127.0.0.1', port: 0 } : parseListen(values.listen)),
-    engines: (values.engine ?? []).map(parseEngineAddress),
+    engines: (values.engine ?? []).map(parseEngine),
     aliases: parseAliases(values.alias ?? []),
     detect: values['no-detect'] !== true,
     openrouterUrl: values['openrouter-url'] === undefined ? null : parseCloudUrl(values['openrouter-url']),
@@ -79,28 +84,69 @@ export function parseAgentArguments(args: readonly string[], env: NodeJS.Process
   };
 }
 
+const OPTIONS = {
+  listen: { type: 'string' },
+  engine: { type: 'string', multiple: true },
+  alias: { type: 'string', multiple: true },
+  'no-detect': { type: 'boolean' },
+  'openrouter-url': { type: 'string' },
+  'data-dir': { type: 'string' },
+  name: { type: 'string' },
+  'no-advertise': { type: 'boolean' },
+  json: { type: 'boolean' },
+  /** Given by a control plane that starts its own agent; of no use to people. */
+  embedded: { type: 'boolean' },
+  new: { type: 'boolean' },
+  version: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
 function parse(args: readonly string[]) {
   try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        listen: { type: 'string' },
-        engine: { type: 'string', multiple: true },
-        alias: { type: 'string', multiple: true },
-        'no-detect': { type: 'boolean' },
-        'openrouter-url': { type: 'string' },
-        'data-dir': { type: 'string' },
-        name: { type: 'string' },
-        'no-advertise': { type: 'boolean' },
-        json: { type: 'boolean' },
-        embedded: { type: 'boolean' },
-        new: { type: 'boolean' },
-        help: { type: 'boolean', short: 'h' },
-      },
-    });
+    return parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS });
   } catch {
-    throw new RangeError('Unknown option, or an option without its value.'); // the parser would quote it
+    throw new UsageError(strangeOption(args)); // the parser's own message would quote values
+  }
+}
+
+/** What is wrong with options, by their names alone. */
+function strangeOption(args: readonly string[]): string {
+  const known = new Map<string, { readonly type: string }>(Object.entries(OPTIONS));
+  const { tokens } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: OPTIONS,
+    strict: false,
+    tokens: true,
+  });
+  for (const token of tokens) {
+    if (token.kind !== 'option') continue;
+    const { name, rawName, value, inlineValue } = token;
+    const type = known.get(name)?.type;
+    if (type === undefined)
+      return /^--?[A-Za-z][A-Za-z-]{0,31}$/.test(rawName) ? `There is no option ${rawName}.` : STRANGE;
+    if (type === 'boolean' && value !== undefined) return `--${name} takes no value.`;
+    if (type === 'string' && (value === undefined || (inlineValue === false && value.startsWith('-')))) {
+      return `--${name} needs a value.`;
+    }
+  }
+  return STRANGE;
+}
+
+/** Where the name itself might be a slip of what should not be repeated. */
+const STRANGE = 'There is an option that the agent does not know.';
+
+function strangeCommand(command: string): string {
+  return /^[a-z-]{1,24}$/.test(command)
+    ? `There is no command ${command}, or not with these words behind it.`
+    : 'There is a command that the agent does not know.';
+}
+
+function parseEngine(text: string): EngineAddress {
+  try {
+    return parseEngineAddress(text);
+  } catch {
+    throw new UsageError('--engine takes http://HOST:PORT, for instance http://127.0.0.1:9931.');
   }
 }
 
@@ -109,7 +155,7 @@ function parseListen(text: string | undefined): { readonly host: string; readonl
   if (text === undefined) return { host: '0.0.0.0', port: DEFAULT_PORT };
   const match = /^(?:\[([0-9a-fA-F:.%a-z]+)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);
   const port = match?.[3] === undefined ? DEFAULT_PORT : Number(match[3]);
-  if (match === null || port > 65_535) throw new RangeError('--listen takes HOST:PORT, for instance 0.0.0.0:7412.');
+  if (match === null || port > 65_535) throw new UsageError('--listen takes HOST:PORT, for instance 0.0.0.0:7412.');
   const host = match[1] ?? match[2] ?? '';
   return { host: host === '' ? '0.0.0.0' : host, port };
 }
@@ -122,7 +168,7 @@ function parseAliases(texts: readonly string[]): ReadonlyMap<string, readonly st
     const [name, model] = [text.slice(0, at).trim(), text.slice(at + 1).trim()];
     const fits = (part: string) => part !== '' && part.length <= 512;
     if (at < 0 || !fits(name) || !fits(model)) {
-      throw new RangeError('--alias takes NAME=MODEL, for instance qwen3:8b=Qwen/Qwen3-8B.');
+      throw new UsageError('--alias takes NAME=MODEL, for instance qwen3:8b=Qwen/Qwen3-8B.');
     }
     aliases.set(model, [...(aliases.get(model) ?? []), name]);
   }
@@ -135,14 +181,14 @@ function parseCloudUrl(text: string): string {
   const loopback = url !== null && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname);
   const plain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
   if (url === null || !plain || !(url.protocol === 'https:' || (url.protocol === 'http:' && loopback))) {
-    throw new RangeError('--openrouter-url takes an https address without user or query.');
+    throw new UsageError('--openrouter-url takes an https address without user or query.');
   }
   return url.href.replace(/\/$/, '');
 }
 
 function parseName(text: string): string {
   const name = text.trim();
-  if (name === '' || name.length > 63) throw new RangeError('--name takes 1 to 63 characters.');
+  if (name === '' || name.length > 63) throw new UsageError('--name takes 1 to 63 characters.');
   return name;
 }
 

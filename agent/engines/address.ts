@@ -57,20 +57,18 @@ export function furthest(reaches: readonly Reach[]): Reach {
   return ORDER[Math.max(0, ...reaches.map((reach) => ORDER.indexOf(reach)))] ?? 'public';
 }
 
+/** `http://HOST`, `https://HOST:PORT`, `HOST:PORT`: a bare word is no address but a slip. */
+const FORM = /^(?:https?:\/\/[^/?#@]+\/?|(?:\[[0-9a-f:.]+\]|[^:/?#@[\]]+):\d{1,5})$/i;
+
 /**
  * Parses `--engine URL`: http or https, host and port, no path, no user. `localhost` is 127.0.0.1, so that an engine named twice
  * is one engine.
  * @throws RangeError with a sentence for people
  */
 export function parseEngineAddress(text: string): EngineAddress {
-  const withScheme = /^[a-z]+:\/\//i.test(text) ? text : `http://${text}`;
-  if (!URL.canParse(withScheme)) throw new RangeError('An engine is given as http://HOST:PORT.');
+  const withScheme = /^https?:\/\//i.test(text) ? text : `http://${text}`;
+  if (!FORM.test(text) || !URL.canParse(withScheme)) throw new RangeError('An engine is given as http://HOST:PORT.');
   const url = new URL(withScheme);
-  const plain =
-    url.username === '' && url.password === '' && url.search === '' && url.hash === '' && url.pathname === '/';
-  if (!plain || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    throw new RangeError('An engine is given as http://HOST:PORT, without a path, a user or a query.');
-  }
   const name = url.hostname === 'localhost' ? '127.0.0.1' : url.hostname;
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
   return {

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
@@ -115,10 +115,66 @@ describe('the agent as a process', () => {
         ),
       )
       .toBe(true);
-    expect((await cli('controllers', ...folder)).stdout.trim().split('\n')).toEqual(['alpha', 'beta']);
+    await expect
+      .poll(async () => (await cli('controllers', ...folder)).stdout)
+      .toMatch(/^alpha {2}paired \d{4}-\d\d-\d\d \d\d:\d\d UTC {2}last seen .* UTC\nbeta {2}paired .* UTC\n$/);
+    expect(JSON.parse((await cli('controllers', '--json', ...folder)).stdout)).toMatchObject({
+      controllers: ['alpha', 'beta'],
+      details: [
+        { id: 'alpha', lastSeenAtMs: expect.any(Number) },
+        { id: 'beta', lastSeenAtMs: null },
+      ],
+    });
     await cli('controllers', 'rm', 'alpha', ...folder);
     await expect.poll(() => heard.lost).toBe('revoked');
     await expect(cli('controllers', 'rm', 'nobody', ...folder)).rejects.toMatchObject({ code: 1 });
+    const told = running
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('"event"'))
+      .map((line) => JSON.parse(line) as unknown);
+    expect(told).toEqual([
+      { event: 'paired', controller: 'alpha' },
+      { event: 'paired', controller: 'beta' },
+      { event: 'removed', controller: 'alpha' },
+    ]);
+  });
+
+  it('is alone in its data folder, and says who is there already', async () => {
+    const running = await agent();
+    const folder = ['--data-dir', running.dataDir];
+    const second = await cli('--listen', '127.0.0.1:0', '--no-detect', '--no-advertise', ...folder).then(
+      () => null,
+      (error: { code: number; stderr: string }) => error,
+    );
+    expect(second?.code).toBe(1);
+    expect(second?.stderr.trim()).toBe(
+      `Another agent (process ${running.pid}) runs with the data folder ${running.dataDir}. ` +
+        'Stop that one first, or choose another folder with --data-dir DIR.',
+    );
+    expect((await cli('code', ...folder)).stdout.trim()).toBe(running.joinCode);
+    await running.stop();
+    expect(existsSync(path.join(running.dataDir, 'agent.lock'))).toBe(false);
+    const next = await startAgent({ dataDir: running.dataDir });
+    ending.push(() => next.stop());
+    expect(next.fingerprint).toBe(running.fingerprint);
+  });
+
+  it('says when it cannot have its data folder, and what to do', async () => {
+    const file = path.join(temporaryFolder('file'), 'a-file');
+    writeFileSync(file, '');
+    for (const folder of [file, path.join(file, 'below')]) {
+      const failure = await cli('--listen', '127.0.0.1:0', '--data-dir', folder).then(
+        () => null,
+        (error: { code: number; stderr: string }) => error,
+      );
+      expect(failure?.code).toBe(1);
+      expect(failure?.stderr).toMatch(/^The data folder .* cannot be made or written \(ENOTDIR\)\. Choose another one/);
+    }
+  });
+
+  it('says its version', async () => {
+    expect((await cli('--version')).stdout).toBe('0.1.0\n');
   });
 
   it('keeps its identity and its pairings over SIGKILL', async () => {
@@ -152,13 +208,13 @@ describe('the agent as a process', () => {
   });
 
   it.each([['--listen', 'nowhere:99999'], ['--engine', 'http://user:pw@x'], ['--nonsense'], ['dance']])(
-    'refuses %s %s in a sentence, without repeating it',
+    'refuses %s %s in a sentence, without repeating a value',
     async (...args) => {
       const failure = await cli(...args).then(
         () => null,
         (error: { code: number; stderr: string }) => error,
       );
-      expect(failure?.code).toBe(1);
+      expect(failure?.code).toBe(2);
       expect(failure?.stderr).not.toContain('pw@');
       expect(failure?.stderr).not.toContain('    at ');
     },
@@ -166,8 +222,10 @@ describe('the agent as a process', () => {
 });
 
 describe('the agent as a child of its control plane', () => {
-  function embedded(): { child: ChildProcess; line: Promise<Record<string, unknown>> } {
-    const dataDir = temporaryFolder('embedded');
+  function embedded(dataDir = temporaryFolder('embedded')): {
+    child: ChildProcess;
+    line: Promise<Record<string, unknown>>;
+  } {
     const child = spawn(process.execPath, [entry, '--embedded', '--no-detect', '--data-dir', dataDir], {
       stdio: ['pipe', 'pipe', 'pipe'],
     });
@@ -193,6 +251,20 @@ describe('the agent as a child of its control plane', () => {
     child.stdin?.end();
     const [code] = await once(child, 'exit');
     expect(code).toBe(0);
+  });
+
+  it('waits for the one before it, whose control plane was killed', async () => {
+    const dataDir = temporaryFolder('embedded');
+    const introduction = `${JSON.stringify({ controller: 'parent', nodeKey: Buffer.alloc(32, 7).toString('base64') })}\n`;
+    const first = embedded(dataDir);
+    first.child.stdin?.write(introduction);
+    await first.line;
+    const second = embedded(dataDir);
+    second.child.stdin?.write(introduction);
+    first.child.stdin?.end();
+    expect(await second.line).toMatchObject({ ready: true });
+    second.child.stdin?.end();
+    expect(await once(second.child, 'exit')).toEqual([0, null]);
   });
 
   it.each(['', 'garbage\n', '{"controller":"x","nodeKey":"c2hvcnQ="}\n'])(

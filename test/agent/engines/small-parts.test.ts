@@ -76,7 +76,7 @@ describe('addresses', () => {
     expect(parseEngineAddress(text)).toMatchObject({ id, origin });
   });
 
-  it.each(['http://user:pw@host:1', 'http://host:1/v1', 'ftp://host', 'http://host?x=1', '::', ''])(
+  it.each(['http://user:pw@host:1', 'http://host:1/v1', 'ftp://host', 'http://host?x=1', '::', '', 'foo'])(
     '%j is refused, unquoted',
     (text) => {
       expect(() => parseEngineAddress(text)).toThrow(/^An engine is given as/);
