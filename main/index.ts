@@ -56,6 +56,7 @@ function commandLine() {
       'data-dir': { type: 'string' },
       'no-embedded-agent': { type: 'boolean' },
       'no-discovery': { type: 'boolean' },
+      'new-admin-token': { type: 'boolean' },
       engine: { type: 'string', multiple: true },
     },
   });
@@ -68,6 +69,7 @@ function commandLine() {
     dataFolder: text(values['data-dir']) ?? defaultDataFolder(),
     embeddedAgent: values['no-embedded-agent'] !== true,
     discovery: values['no-discovery'] !== true,
+    newAdminToken: values['new-admin-token'] === true,
     engines: (values.engine ?? []).filter((url) => typeof url === 'string'),
   };
 }
@@ -209,6 +211,7 @@ async function startDesktop(): Promise<void> {
       file: process.env.SWITCHYARD_KEYRING_FILE,
       keychain: keychain ?? undefined,
     },
+    newAdminToken: chosen.newAdminToken,
     port: chosen.port,
     embeddedAgent: chosen.embeddedAgent
       ? utilityAgentProcess({
@@ -246,7 +249,9 @@ async function startDesktop(): Promise<void> {
   });
   ending.start();
   try {
-    await plane.start();
+    const { secrets } = await plane.start();
+    // Only when asked for: what a desktop writes goes to logs that nobody thinks of.
+    if (chosen.newAdminToken) console.log(`Admin token, shown this once: ${secrets.adminToken}`);
   } catch (error) {
     failed(error);
     const sentence = error instanceof SwitchyardError ? error.message : 'The start failed. The event log may say why.';

@@ -14,7 +14,7 @@ export interface Keychain {
   readonly weak: string | null;
 }
 
-/** Where the keyring comes from; at most one of `text` and `file`. Without any: a key file in the data folder. */
+/** Where the keyring comes from; at most one of `text` and `file`. Without any: a key file in the data folder, which stays when a keychain comes later. */
 export interface KeySourceOptions {
   /** `SWITCHYARD_KEYRING`. */
   readonly text?: string | undefined;
@@ -49,7 +49,16 @@ export async function findKeySource(folder: string, options: KeySourceOptions): 
     const read = (): Keyring => Keyring.parse(readKeyringFile(file), 'The file in SWITCHYARD_KEYRING_FILE');
     return { source: 'file', weak: null, keyring: read(), renew: async () => read() };
   }
-  if (keychain) return keychainSource(folder, keychain);
+  const { keyFile, keychainFile } = dataFiles(folder);
+  // What a start without a desktop began is sealed with its key file, and the other way round: another key would open nothing.
+  const begunWithKeyFile = existsSync(keyFile) && !existsSync(keychainFile);
+  if (keychain && !begunWithKeyFile) return keychainSource(folder, keychain);
+  if (existsSync(keychainFile) && !existsSync(keyFile)) {
+    throw new SwitchyardError(
+      'vault_locked',
+      'The key of this data folder is in the keychain of the desktop app. Start that one, or choose another folder with --data-dir.',
+    );
+  }
   return { source: 'key-file', weak: KEY_FILE_WARNING, keyring: null, renew: async () => null };
 }
 

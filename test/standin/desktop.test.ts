@@ -76,13 +76,18 @@ describe.skipIf(NO_DESKTOP !== null)('the desktop', () => {
       location.href = 'https://example.com/';
       return { fetched, opened: opened === null, node: typeof (globalThis as { require?: unknown }).require };
     });
-    expect(outcome).toMatchObject({ fetched: 'refused', node: 'undefined' });
+    expect(outcome).toEqual({ fetched: 'refused', opened: true, node: 'undefined' });
     await page.getByRole('navigation').waitFor();
     expect(await running().evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().length)).toBe(1);
     expect(
       await running().evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.getURL()),
     ).toMatch(/^app:\/\/bundle\/index\.html/);
-    if (!REAL) expect(await controls(running(), (standin) => standin.opened)).toEqual([]);
+    if (REAL) return;
+    expect(await controls(running(), (standin) => standin.opened)).toEqual([]);
+    await page.evaluate(() => window.open('https://openrouter.ai/settings/keys'));
+    await expect
+      .poll(() => controls(running(), (standin) => standin.opened))
+      .toEqual(['https://openrouter.ai/settings/keys']);
   });
 
   it('has no inline code and no violation of its policy on any page', async () => {

@@ -189,13 +189,35 @@ function runPreload(bridge: ContextBridge, codec: Codec, names: PreloadNames, pr
   }
 }
 
+/**
+ * `window.open` as Electron answers it where the app denies every window: the app is asked, the page gets null. A popup that is made
+ * and closed again would share the page's thread, and a debugger that had not let it go on yet would stop both.
+ */
+function askBeforeOpening(token: string): void {
+  window.open = (url) => {
+    const detail = new URL(String(url ?? 'about:blank'), document.baseURI).href;
+    document.dispatchEvent(new CustomEvent(`${token}:open`, { detail }));
+    return null;
+  };
+}
+
+/** The preload's side of it. */
+function passOnOpening(token: string, codec: Codec, toNodeName: string): void {
+  const toNode = (globalThis as unknown as Record<string, (text: string) => void>)[toNodeName];
+  document.addEventListener(`${token}:open`, (event) => {
+    toNode?.(codec.encode({ do: 'open', channel: '', args: [String((event as CustomEvent).detail)] }));
+  });
+}
+
 const topOnly = 'if (window !== window.top) return;';
 
 export const pageWorldSource = (token: string): string =>
-  `(() => { ${topOnly} (${bridgeHalf})(${JSON.stringify(token)}, 'page', (${makeCodec})()); })();`;
+  `(() => { ${topOnly} (${bridgeHalf})(${JSON.stringify(token)}, 'page', (${makeCodec})());
+(${askBeforeOpening})(${JSON.stringify(token)}); })();`;
 
 export const preloadWorldSource = (token: string, code: string): string =>
   `(() => { ${topOnly} const codec = (${makeCodec})(); const bridge = (${bridgeHalf})(${JSON.stringify(token)}, 'preload', codec);
+(${passOnOpening})(${JSON.stringify(token)}, codec, ${JSON.stringify(TO_NODE)});
 (${runPreload})(bridge, codec, ${JSON.stringify({ toNode: TO_NODE, fromNode: FROM_NODE })}, function (require, module, exports) {
 ${code}
 }); })();`;

@@ -149,6 +149,33 @@ describe('the store', () => {
     expect(readdirSync(folder)).not.toContain('vault.key');
   });
 
+  it('a folder stays with the kind of key that it was begun with, and a start that lacks it says so', async () => {
+    const keychain = {
+      protect: async (text: string) => Buffer.from(text),
+      reveal: async (bytes: Uint8Array) => Buffer.from(bytes).toString(),
+      weak: null,
+    };
+    const clock = new ManualClock();
+    const headlessFirst = scratchFolder();
+    const first = await startedStore(headlessFirst, { clock });
+    await first.nodes.add(nodeRecord('n1'), key32(5));
+    await first.stop();
+    const desktop = await startedStore(headlessFirst, { clock, keys: { keychain } });
+    expect(desktop.nodes.key('n1' as NodeId)).toEqual(key32(5));
+    expect(desktop.vault.report().source).toBe('key-file');
+    await desktop.stop();
+
+    const desktopFirst = scratchFolder();
+    await (await startedStore(desktopFirst, { clock, keys: { keychain } })).stop();
+    const headless = storeIn(desktopFirst, { clock });
+    await expect(headless.start()).rejects.toMatchObject({
+      code: 'vault_locked',
+      message: expect.stringContaining('keychain of the desktop app'),
+    });
+    expect(readdirSync(desktopFirst)).not.toContain('vault.key');
+    await (await startedStore(desktopFirst, { clock, keys: { keychain } })).stop();
+  });
+
   it('keeps every file and folder closed to others, and no journal after it stopped', async () => {
     const folder = path.join(scratchFolder(), 'data');
     const store = await startedStore(folder, { clock: new ManualClock() });

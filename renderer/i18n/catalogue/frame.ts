@@ -32,8 +32,8 @@ export const frame = {
   'signIn.enter': { en: 'Sign in', fr: 'Se connecter' },
   'signIn.checking': { en: 'Signing in…', fr: 'Connexion…' },
   'signIn.lost': {
-    en: 'The token was printed once, at the first start. A start with --headless --new-admin-token makes another.',
-    fr: 'Le jeton a été affiché une seule fois, au premier démarrage. Un démarrage avec --headless --new-admin-token en crée un autre.',
+    en: 'The token was printed once, at the first start. A start with --new-admin-token makes another.',
+    fr: 'Le jeton a été affiché une seule fois, au premier démarrage. Un démarrage avec --new-admin-token en crée un autre.',
   },
   'banner.lost': {
     en: 'Switchyard does not answer. What you see is the last that was known; it is tried again by itself.',
@@ -85,6 +85,10 @@ export const frame = {
   'chart.table': { en: 'Table', fr: 'Tableau' },
   'chart.chart': { en: 'Chart', fr: 'Graphique' },
   'chart.now': { en: 'now', fr: 'maint.' },
+  'chart.nothing': { en: 'nothing in this time', fr: 'rien sur cette période' },
+  'mark.restart': { en: 'restart', fr: 'redémarrage' },
+  'mark.cut': { en: 'cut', fr: 'coupe' },
+  'mark.cutFromTo': { en: 'cut {from} → {to}', fr: 'coupe {from} → {to}' },
   'chart.time': { en: 'Time', fr: 'Heure' },
   'unit.requests': { en: 'requests', fr: 'requêtes' },
   'unit.permits': { en: 'permits', fr: 'permis' },

@@ -180,6 +180,7 @@ const OWN = new Set([
   'port',
   'engine',
   'hidden',
+  'new-admin-token',
 ]);
 
 /** Runs the app's main module, starts Chromium, then emits `ready`. */

@@ -271,6 +271,10 @@ export class WebContents extends EventEmitter {
       error?: unknown;
     };
     const event = new PreventableEvent({ sender: this, senderFrame: this.mainFrame, processId: 1, frameId: 1 });
+    if (message.do === 'open') {
+      this.#openHandler?.({ url: fromReal(String(message.args[0])) });
+      return;
+    }
     if (message.do === 'preload-error') {
       this.emit('preload-error', event, this.#preferences.preload, message.error);
       return;
