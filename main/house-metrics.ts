@@ -103,12 +103,10 @@ export function registerMetrics(metrics: Metrics, house: House): void {
         .map(({ provider, space, minCosine }) => ({ labels: { provider, space }, value: minCosine })),
   );
   metrics.gauge('switchyard_gate_passed', '1 while a provider is admitted to a space.', ['provider', 'space'], () =>
-    house.gate
-      .verdicts()
-      .map(({ provider, space }) => ({
-        labels: { provider, space },
-        value: house.gate.admitted(provider, space) ? 1 : 0,
-      })),
+    house.gate.verdicts().map(({ provider, space }) => ({
+      labels: { provider, space },
+      value: house.gate.admitted(provider, space) ? 1 : 0,
+    })),
   );
   metrics.gauge('switchyard_space_founded', '1 while an embedding role has a current space.', ['role'], () =>
     ROLE_IDS.filter((role) => role.endsWith('embedding')).map((role) => ({
