@@ -98,15 +98,17 @@ describe.skipIf(missing)('the built-in encoder (skipped where its optional packa
     expect((await run(embedCall(place, ['']))).failure).toMatchObject({ blame: 'caller', code: 'empty_input' });
   });
 
-  it('refuses another mark, another width, other work and a second call at once', async () => {
+  it('refuses another mark, another width, other work; one call may wait behind the running one, a third is told that it is busy', async () => {
     expect((await run(embedCall(place, ['a'], { processMark: '1@1' }))).failure?.code).toBe('fingerprint_changed');
     expect((await run(embedCall(place, ['a'], { width: 384 }))).failure?.code).toBe('engine_invalid_response');
     expect((await run(chatCall(place, {}))).failure?.code).toBe('unsupported_task');
     const first = embedCall(place, ['a']);
+    const second = embedCall(place, ['b']);
     engine.serve(first);
-    expect((await run(embedCall(place, ['b']))).failure).toMatchObject({ blame: 'busy', code: 'engine_busy' });
-    await first.over;
-    expect(first.failure).toBeNull();
+    engine.serve(second);
+    expect((await run(embedCall(place, ['c']))).failure).toMatchObject({ blame: 'busy', code: 'engine_busy' });
+    await Promise.all([first.over, second.over]);
+    expect([first.failure, second.failure]).toEqual([null, null]);
   });
 
   it('lets the caller leave in the middle of a batch', async () => {
