@@ -25,6 +25,8 @@ export interface FleetNodeOptions {
   readonly random: Random;
   readonly events: EventSink;
   readonly makeLink: (options: LinkOptions) => AgentLink & CloudLane;
+  /** Another machine goes by this name too. */
+  readonly isShared?: (name: string) => boolean;
   /** State, pulls, heartbeat or welcome changed. */
   readonly onChange: () => void;
   /** A session runs, or has ended for whatever reason. */
@@ -92,8 +94,16 @@ export class FleetNode {
     this.#stateSinceMs = options.clock.wallMs();
   }
 
-  get name(): string {
+  /** What the machine calls itself. */
+  get ownName(): string {
     return this.welcome?.name ?? this.#options.name;
+  }
+
+  /** What people are told: with its address where another machine has the same name. */
+  get name(): string {
+    const name = this.ownName;
+    const address = this.#target?.address;
+    return address !== undefined && this.#options.isShared?.(name) ? `${name} (${address})` : name;
   }
 
   get target(): NodeTarget | null {

@@ -232,6 +232,9 @@ export class FleetRegistry {
       random,
       events,
       makeLink,
+      // The app's own machine keeps its plain name: its address is another at every start.
+      isShared: (shared) =>
+        id !== this.embedded && [...this.#nodes.values()].some((other) => other.id !== id && other.ownName === shared),
       onChange: () => this.#tell(),
       onSession: (change) => onSession?.(id, change),
       onCloud: (message) => onCloud?.(id, message),

@@ -138,7 +138,7 @@ function useChoices(): readonly Choice[] {
       ...(nodes ?? []).map((node) => ({
         id: `node ${node.id}`,
         label: node.name,
-        hint: t('palette.machine'),
+        hint: node.address ?? t('palette.machine'),
         go: () => go('fleet', node.id),
       })),
       ...(roles ?? []).map((role) => ({

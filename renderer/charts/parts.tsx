@@ -1,8 +1,8 @@
 import type { ReactElement } from 'react';
 import { useI18n } from '../i18n/i18n.tsx';
-import { lastKnown } from './points.ts';
+import { lastKnown, type Point } from './points.ts';
 import { markerPath, type SeriesStyle, seriesStyle, seriesVar } from './series-style.ts';
-import type { ChartSeries } from './time-series.tsx';
+import type { ChartMark, ChartSeries } from './time-series.tsx';
 
 /** A short piece of the line itself: colour, dash and marker. */
 export function Swatch({
@@ -75,14 +75,18 @@ interface TipProps {
   readonly label?: string | number;
   readonly payload?: readonly { readonly dataKey?: unknown; readonly value?: unknown }[];
   readonly series: readonly ChartSeries[];
+  readonly marks: readonly ChartMark[];
+  /** How far from the cursor a mark may be to be told. */
+  readonly reachMs: number;
   readonly format: (value: number | null) => string;
 }
 
-/** All values at the cursor, also of series that have none there. */
+/** All values at the cursor, also of series that have none there, and what happened there. */
 export function PointTip(props: TipProps): ReactElement | null {
   const { f } = useI18n();
   if (!props.active || props.label === undefined) return null;
   const values = new Map((props.payload ?? []).map((entry) => [entry.dataKey, entry.value]));
+  const near = props.marks.filter(({ atMs }) => Math.abs(atMs - Number(props.label)) <= props.reachMs);
   return (
     <div className="tip">
       <b>{f.clock(Number(props.label))}</b>
@@ -96,22 +100,33 @@ export function PointTip(props: TipProps): ReactElement | null {
           </div>
         );
       })}
+      {near.map((mark) => (
+        <p key={`${mark.atMs}${mark.sentence}`}>{mark.sentence}</p>
+      ))}
     </div>
   );
 }
 
-/** A marker about every sixth of the line, so that lines are told apart without colour. The chart gives the place. */
+/**
+ * A marker about every sixth of the line, so that lines are told apart without colour, and on a point that stands alone, which no
+ * line would show. The chart gives the place.
+ */
 export function PointDot(props: {
   readonly look: SeriesStyle;
-  readonly count: number;
+  readonly id: string;
+  readonly points: readonly Point[];
   readonly cx?: number;
   readonly cy?: number;
   readonly index?: number;
 }): ReactElement | null {
   const { cx, cy, index = 0 } = props;
-  const every = Math.max(4, Math.floor(props.count / 6));
-  const shown = index % every === Math.floor(every / 2) && typeof cx === 'number' && typeof cy === 'number';
-  return shown ? <path d={markerPath(props.look.marker, cx, cy)} fill={seriesVar(props.look.colour)} /> : null;
+  if (typeof cx !== 'number' || typeof cy !== 'number') return null;
+  const every = Math.max(4, Math.floor(props.points.length / 6));
+  const value = (at: number) => props.points[at]?.[props.id] ?? null;
+  const alone = value(index - 1) === null && value(index + 1) === null;
+  return alone || index % every === Math.floor(every / 2) ? (
+    <path d={markerPath(props.look.marker, cx, cy)} fill={seriesVar(props.look.colour)} />
+  ) : null;
 }
 
 /** An hour of one value without axes; for its figure see the text beside it. */

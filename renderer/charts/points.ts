@@ -46,6 +46,14 @@ export function roundMaximum(value: number, whole: boolean): number {
   return whole ? Math.max(2, Math.ceil(nice / 2) * 2) : nice;
 }
 
+/** Bottom, middle and top of an axis, without a figure that reads like one already there. */
+export function valueTicks(bottom: number, top: number, format: (value: number) => string): number[] {
+  const words = new Set<string>();
+  return [bottom, top, (bottom + top) / 2]
+    .filter((value) => !words.has(format(value)) && words.add(format(value)))
+    .sort((a, b) => a - b);
+}
+
 /** `count` moments from the start to the end of a span, evenly. */
 export function ticks(fromMs: number, toMs: number, count = 5): number[] {
   return Array.from({ length: count }, (_, at) => Math.round(fromMs + ((toMs - fromMs) * at) / (count - 1)));

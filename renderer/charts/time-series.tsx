@@ -14,7 +14,7 @@ import {
 } from 'recharts';
 import { useI18n } from '../i18n/i18n.tsx';
 import { barFill, Hatches, Legend, PointDot, PointTip } from './parts.tsx';
-import { labelSides, type Point, roundMaximum, ticks, toPoints } from './points.ts';
+import { labelSides, MAX_POINTS, type Point, roundMaximum, ticks, toPoints, valueTicks } from './points.ts';
 import { type SeriesStyle, seriesStyle, seriesVar } from './series-style.ts';
 import { TableView } from './table-view.tsx';
 import { useStretch } from './use-stretch.ts';
@@ -32,6 +32,12 @@ export interface ChartSpan {
   /** `cooldown` is shaded in the warning's colour, `gap` in grey. */
   readonly kind: 'cooldown' | 'gap';
 }
+/** Something that happened: a line across the plot with a word beside it; the sentence is told at the cursor. */
+export interface ChartMark {
+  readonly atMs: number;
+  readonly label: string;
+  readonly sentence: string;
+}
 export interface TimeSeriesProps {
   readonly label: string;
   readonly unit: string;
@@ -46,10 +52,12 @@ export interface TimeSeriesProps {
   readonly whole?: boolean;
   readonly domain?: readonly [number, number];
   readonly threshold?: { readonly value: number; readonly label: string };
-  readonly marks?: readonly { readonly atMs: number; readonly sentence: string }[];
+  readonly marks?: readonly ChartMark[];
   readonly spans?: readonly ChartSpan[];
   readonly format: (value: number | null) => string;
   readonly asTable: boolean;
+  /** Most points that are drawn: fewer where a step often has nothing to tell. */
+  readonly maxPoints?: number;
   /** Charts of one group share the cursor. */
   readonly group?: string;
   /** A stretch of time was drawn with the pointer. */
@@ -64,8 +72,8 @@ const axisWidth = (labels: readonly string[]): number =>
 
 /** The one chart of the console: values over time on a shared axis. Nothing moves by itself, and a gap stays a gap. */
 export function TimeSeries(props: TimeSeriesProps): ReactElement {
-  const { atMs, series, stepMs } = props;
-  const points = useMemo(() => toPoints({ atMs, series }, stepMs), [atMs, series, stepMs]);
+  const { atMs, series, stepMs, maxPoints = MAX_POINTS } = props;
+  const points = useMemo(() => toPoints({ atMs, series }, stepMs, maxPoints), [atMs, series, stepMs, maxPoints]);
   if (props.asTable) {
     return (
       <div className="chart-table" style={{ height: props.height + 24 }}>
@@ -84,13 +92,23 @@ export function TimeSeries(props: TimeSeriesProps): ReactElement {
 function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): ReactElement {
   const { t, f } = useI18n();
   const maximum = useMemo(() => highest(props.points, props.series), [props.points, props.series]);
+  const nothing = useMemo(
+    () => !props.points.some((point) => props.series.some(({ id }) => typeof point[id] === 'number')),
+    [props.points, props.series],
+  );
   const top = props.domain?.[1] ?? roundMaximum(maximum, props.whole ?? false);
   const bottom = props.domain?.[0] ?? 0;
-  const yTicks = [bottom, (bottom + top) / 2, top];
+  const yTicks = nothing ? [bottom] : valueTicks(bottom, top, props.format);
   const axis = axisWidth(yTicks.map(props.format));
   const xTicks = ticks(props.fromMs, props.toMs);
   const marks = (props.marks ?? []).filter((mark) => mark.atMs >= props.fromMs && mark.atMs <= props.toMs);
-  const sides = labelSides(marks, props.fromMs, props.toMs);
+  const sides = labelSides(
+    marks,
+    props.fromMs,
+    props.toMs,
+    Math.max(0, ...marks.map(({ label }) => labelShare(label))),
+  );
+  const reachMs = (props.toMs - props.fromMs) / 100;
   const { drag, handlers } = useStretch(props, axis);
   const clip = (atMs: number) => Math.max(props.fromMs, Math.min(props.toMs, atMs));
 
@@ -131,6 +149,7 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
             interval={0}
             axisLine={false}
             tickLine={false}
+            tick={AXIS_TEXT}
             tickFormatter={(value: number) => props.format(value)}
           />
           <Hatches />
@@ -150,15 +169,15 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
           <Tooltip
             isAnimationActive={false}
             cursor={{ stroke: 'var(--edge)', strokeWidth: 1 }}
-            content={<PointTip series={props.series} format={props.format} />}
+            content={<PointTip series={props.series} marks={marks} reachMs={reachMs} format={props.format} />}
           />
-          {props.series.map((series) => shapeOf(series, props.points.length))}
+          {props.series.map((series) => shapeOf(series, props.points))}
           {props.threshold && (
             <ReferenceLine
               y={props.threshold.value}
               stroke="var(--bad)"
               strokeDasharray="5 3"
-              label={{ value: props.threshold.label, position: 'insideTopLeft', fontSize: 11.5 }}
+              label={{ value: props.threshold.label, position: 'insideTopLeft', ...AXIS_TEXT }}
             />
           )}
           {marks.map((mark) => (
@@ -170,9 +189,9 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
               {...(sides.has(mark)
                 ? {
                     label: {
-                      value: short(mark.sentence),
+                      value: short(mark.label),
                       position: sides.get(mark) === 'after' ? ('insideTopLeft' as const) : ('insideTopRight' as const),
-                      fontSize: 11.5,
+                      ...AXIS_TEXT,
                     },
                   }
                 : {})}
@@ -181,6 +200,7 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
           {drag && <ReferenceArea x1={drag[0]} x2={drag[1]} fill="var(--accent)" fillOpacity={0.16} />}
         </ComposedChart>
       </ResponsiveContainer>
+      {nothing && <p className="nothing">{t('chart.nothing')}</p>}
     </div>
   );
 }
@@ -210,7 +230,11 @@ function tickText(atMs: number, props: TimeSeriesProps, clock: (atMs: number) =>
   return span <= 4 * 60_000 ? clock(atMs) : clock(atMs).slice(0, 5);
 }
 
-const short = (sentence: string): string => (sentence.length > 24 ? `${sentence.slice(0, 23)}…` : sentence);
+const short = (label: string): string => (label.length > 24 ? `${label.slice(0, 23)}…` : label);
+/** How much of the span a label takes, in a chart as narrow as they become. */
+const labelShare = (label: string): number => 0.03 + 0.0145 * Math.min(24, label.length);
+/** As an attribute, since the chart writes a grey of its own where none is given. */
+const AXIS_TEXT = { fill: 'var(--quiet)', fontSize: 11.5 } as const;
 
 function highest(points: readonly Point[], series: readonly ChartSeries[]): number {
   let best = 0;
@@ -218,7 +242,7 @@ function highest(points: readonly Point[], series: readonly ChartSeries[]): numb
   return best;
 }
 
-function shapeOf(series: ChartSeries, count: number): ReactElement {
+function shapeOf(series: ChartSeries, points: readonly Point[]): ReactElement {
   const look = series.style ?? seriesStyle(series.id);
   const colour = seriesVar(look.colour);
   const shared = { dataKey: series.id, name: series.label, isAnimationActive: false } as const;
@@ -249,7 +273,7 @@ function shapeOf(series: ChartSeries, count: number): ReactElement {
       stroke={colour}
       strokeWidth={1.6}
       strokeDasharray={look.dash}
-      dot={<PointDot look={look} count={count} />}
+      dot={<PointDot look={look} id={series.id} points={points} />}
       activeDot={false}
       connectNulls={false}
     />

@@ -69,7 +69,7 @@ export function CloudKeyForm({ cloud }: { readonly cloud: CloudView | null }): R
           className="field mono grow"
           type="password"
           aria-label={t('key.label')}
-          placeholder={cloud && cloud.holders.length > 0 ? t('key.replacePlaceholder') : 'sk-or-…'}
+          placeholder={isHeld(cloud) ? t('key.replacePlaceholder') : 'sk-or-…'}
           autoComplete="off"
           spellCheck={false}
         />
@@ -83,6 +83,9 @@ export function CloudKeyForm({ cloud }: { readonly cloud: CloudView | null }): R
     </form>
   );
 }
+
+const isHeld = (cloud: CloudView | null): boolean =>
+  (cloud?.holders ?? []).some(({ state }) => state === 'accepted' || state === 'key-stale');
 
 /** Who holds the key, since when; never the key. */
 export function KeyHolders({ cloud }: { readonly cloud: CloudView }): ReactElement {

@@ -4,6 +4,7 @@ import { OVERRIDE_MAX, RANGES } from '../../preload/contract/names.ts';
 import type { BudgetView, Range, SpendView } from '../../preload/contract.ts';
 import { useUi } from '../app/ui.tsx';
 import { ChartPanel } from '../charts/chart-panel.tsx';
+import { chartMarks } from '../charts/marks.ts';
 import { Segments } from '../components/controls.tsx';
 import { DataTable } from '../components/data-table.tsx';
 import { Moment } from '../components/moment.tsx';
@@ -58,7 +59,7 @@ export function BudgetPage(): ReactElement {
           </div>
         )}
       </Panel>
-      <PermitsChart />
+      <PermitsChart cuts={budget?.cuts ?? NO_CUTS} />
       {budget && (
         <div className="columns">
           <Shares budget={budget} />
@@ -87,8 +88,11 @@ function NextStep({ budget }: { readonly budget: BudgetView }): ReactElement {
   return <>{'\u00a0'}</>;
 }
 
-function PermitsChart(): ReactElement {
-  const { t, f } = useI18n();
+const NO_CUTS: BudgetView['cuts'] = [];
+
+function PermitsChart({ cuts }: { readonly cuts: BudgetView['cuts'] }): ReactElement {
+  const i18n = useI18n();
+  const { t, f } = i18n;
   const ui = useUi();
   const { range } = useStore(ui);
   const now = useNow();
@@ -129,7 +133,11 @@ function PermitsChart(): ReactElement {
       live
       broadcast
       whole
-      marks={(history?.marks ?? []).filter((mark) => mark.kind === 'cut')}
+      marks={chartMarks(
+        (history?.marks ?? []).filter((mark) => mark.kind === 'cut'),
+        cuts,
+        i18n,
+      )}
       spans={[
         ...(history?.gaps ?? []).map((span) => ({ ...span, kind: 'gap' as const })),
         ...(history?.cooldowns ?? []).map((span) => ({ ...span, kind: 'cooldown' as const })),

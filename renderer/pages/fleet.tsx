@@ -117,7 +117,9 @@ const columnsOf =
       cell: (node) => (
         <>
           <b>{node.name}</b>
-          <small className="mono">{node.address ?? t('fleet.embedded')}</small>
+          {!(node.address && node.name.endsWith(`(${node.address})`)) && (
+            <small className="mono">{node.address ?? t('fleet.embedded')}</small>
+          )}
         </>
       ),
     },

@@ -6,7 +6,9 @@ import { useUi } from '../app/ui.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Failure, Panel } from '../components/panel.tsx';
+import { Short } from '../components/short.tsx';
 import { GLYPHS, Status, type Tone } from '../components/status.tsx';
+import { UNKNOWN } from '../format/format.ts';
 import { type I18n, useI18n } from '../i18n/i18n.tsx';
 import { useChange, useConsole, useRead, useTopic } from '../state/console.tsx';
 import { GateDetail } from './gate-detail.tsx';
@@ -158,15 +160,20 @@ function columnsOf({ t, f, say }: I18n): readonly Column<VerdictView>[] {
       head: t('gate.provider'),
       cell: (row) => (
         <>
-          <b>{row.title}</b>
+          <b>
+            {row.kind === 'cloud' ? (
+              <Short text={`${row.engineKind} / ${row.upstream ?? UNKNOWN}`} most={26} />
+            ) : (
+              <Short text={row.nodeName} most={26} />
+            )}
+          </b>
+          {row.founder && <span className="quiet"> {t('gate.founder')}</span>}
           <small>
-            {[
-              row.engineKind,
-              row.upstream ? t('gate.pinnedTo', { upstream: row.upstream }) : row.model,
-              row.founder ? t('gate.founder') : '',
-            ]
-              .filter(Boolean)
-              .join(', ')}
+            {row.kind === 'cloud' ? (
+              <Short text={t('gate.through', { machine: row.nodeName })} most={30} />
+            ) : (
+              <Short text={`${row.engineKind}, ${row.model}`} most={30} />
+            )}
           </small>
         </>
       ),
@@ -177,21 +184,20 @@ function columnsOf({ t, f, say }: I18n): readonly Column<VerdictView>[] {
       cell: (row) => (
         <>
           <Status tone={verdictTone(row.verdict)}>{t(`verdict.${row.verdict}`)}</Status>
-          {row.running && <small>{t('gate.checking')}</small>}
+          <small>{row.running ? t('gate.checking') : <Moment atMs={row.checkedAtMs} inRow />}</small>
         </>
       ),
     },
-    { id: 'checked', head: t('gate.checked'), cell: (row) => <Moment atMs={row.checkedAtMs} inRow /> },
     ...CHECK_IDS.map((id) => ({
       id,
       head: t(`check.${id}`),
       cell: (row: VerdictView) => {
         const check = row.checks.find((one) => one.check === id);
-        if (!check) return <span className="cell idle">{`${GLYPHS.idle} ${t('checkState.not-run')}`}</span>;
+        if (!check) return <span className="cell idle word">{`${GLYPHS.idle} ${t('checkState.not-run')}`}</span>;
         const figure = checkFigure(check, f);
         return (
           <span
-            className={`cell ${CHECK_TONE[check.state]}`}
+            className={`cell ${CHECK_TONE[check.state]}${figure === null ? ' word' : ''}`}
             title={check.note ? say(check.note) : t(`checkState.${check.state}`)}
           >
             <span className="glyph" aria-hidden="true">
@@ -206,9 +212,9 @@ function columnsOf({ t, f, say }: I18n): readonly Column<VerdictView>[] {
   ];
 }
 
-/** Widths and limits are counts, norms have two digits, everything else is a cosine. */
+/** Counts are whole, norms have two digits, everything else is a cosine. `nearest` counts the probes that went astray. */
 function checkFigure(check: CheckView, f: I18n['f']): string | null {
-  if (check.figure === null) return null;
-  if (check.check === 'width' || check.check === 'limit') return f.number(check.figure);
+  if (check.figure === null || (check.check === 'nearest' && check.state === 'pass')) return null;
+  if (check.check === 'width' || check.check === 'limit' || check.check === 'nearest') return f.number(check.figure);
   return check.check === 'norm' ? f.number(check.figure, 2) : f.cosine(check.figure);
 }

@@ -1,9 +1,10 @@
 import { type ReactElement, useMemo, useState } from 'react';
 import { useStore } from 'zustand';
 import { RANGES, ROLE_IDS } from '../../preload/contract/names.ts';
-import type { FiguresView, HistoryView, LastHourView, Range, Series } from '../../preload/contract.ts';
+import type { BudgetView, FiguresView, HistoryView, LastHourView, Range, Series } from '../../preload/contract.ts';
 import { useUi } from '../app/ui.tsx';
 import { ChartPanel } from '../charts/chart-panel.tsx';
+import { chartMarks } from '../charts/marks.ts';
 import { type Axis, sumSteps } from '../charts/points.ts';
 import type { ChartSeries, ChartSpan } from '../charts/time-series.tsx';
 import { Segments } from '../components/controls.tsx';
@@ -20,6 +21,8 @@ function chartHeight(windowPx: number): number {
   return Math.max(170, Math.min(300, Math.round((windowPx - 396) / 2)));
 }
 const MOST_BARS = 60;
+const MOST_LATENCY_POINTS = 75;
+const NO_CUTS: BudgetView['cuts'] = [];
 type RoleId = (typeof ROLE_IDS)[number];
 
 /** The range, and the way back to now after a stretch was drawn. */
@@ -153,9 +156,11 @@ function named(series: Axis['series'], shape: ChartSeries['shape'], label: (name
 }
 
 function Charts(props: ChartsProps): ReactElement {
-  const { t, f } = useI18n();
+  const i18n = useI18n();
+  const { t, f } = i18n;
   const ui = useUi();
   const { range, zoom } = useStore(ui);
+  const budget = useTopic('budget');
   const now = useNow();
   const height = chartHeight(useWindowHeight());
   const { history } = props;
@@ -203,7 +208,11 @@ function Charts(props: ChartsProps): ReactElement {
         unit={t('unit.requests')}
         whole
         series={series.queue}
-        marks={marks.filter((mark) => mark.kind === 'node' || mark.kind === 'restart')}
+        marks={chartMarks(
+          marks.filter((mark) => mark.kind === 'node' || mark.kind === 'restart'),
+          NO_CUTS,
+          i18n,
+        )}
         spans={gaps}
         format={(value) => f.number(value)}
       />
@@ -212,6 +221,8 @@ function Charts(props: ChartsProps): ReactElement {
         title={t('overview.latency')}
         sub={t('overview.firstByte', { count: f.number(history?.latencyCount) })}
         unit="ms"
+        // A second in which nothing ended has no latency; a few of them together nearly always have one.
+        maxPoints={MOST_LATENCY_POINTS}
         series={series.latency}
         spans={gaps}
         format={(value) => f.number(value)}
@@ -237,7 +248,11 @@ function Charts(props: ChartsProps): ReactElement {
         unit={t('unit.tooMany', { step: f.duration(shared.stepMs * perBar) })}
         whole
         series={series.tooMany}
-        marks={marks.filter((mark) => mark.kind === 'cut')}
+        marks={chartMarks(
+          marks.filter((mark) => mark.kind === 'cut'),
+          budget?.cuts ?? NO_CUTS,
+          i18n,
+        )}
         spans={gaps}
         format={(value) => f.number(value)}
       />

@@ -4,6 +4,7 @@ import { useNavigation } from '../app/place.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Icon } from '../components/icons.tsx';
 import { Panel } from '../components/panel.tsx';
+import { Short } from '../components/short.tsx';
 import { Status, type Tone } from '../components/status.tsx';
 import { UNKNOWN } from '../format/format.ts';
 import { type I18n, useI18n } from '../i18n/i18n.tsx';
@@ -131,6 +132,12 @@ function FilterField(props: {
   );
 }
 
+/** "model on machine": the model has a column of its own when it is the one asked for. */
+function providerWords({ providerName, model }: RequestView): string {
+  const name = providerName ?? '';
+  return name.startsWith(`${model} on `) ? name.slice(model.length + 4) : name;
+}
+
 function columnsOf({ t, f }: I18n): readonly Column<RequestView>[] {
   const ms = (value: number | null) => f.number(value === null ? null : Math.round(value));
   return [
@@ -146,7 +153,7 @@ function columnsOf({ t, f }: I18n): readonly Column<RequestView>[] {
     },
     { id: 'project', head: t('keys.project'), cell: (row) => row.projectName },
     { id: 'role', head: t('requests.role'), cell: (row) => row.role },
-    { id: 'model', head: t('requests.model'), cell: (row) => <code>{row.model}</code> },
+    { id: 'model', head: t('requests.model'), cell: (row) => <code>{<Short text={row.model} most={24} />}</code> },
     {
       id: 'route',
       head: t('requests.route'),
@@ -157,7 +164,11 @@ function columnsOf({ t, f }: I18n): readonly Column<RequestView>[] {
         </>
       ),
     },
-    { id: 'provider', head: t('gate.provider'), cell: (row) => row.providerName ?? UNKNOWN },
+    {
+      id: 'provider',
+      head: t('gate.provider'),
+      cell: (row) => (row.providerName === null ? UNKNOWN : <Short text={providerWords(row)} most={26} />),
+    },
     { id: 'queue', head: t('requests.queueMs'), align: 'right', cell: (row) => ms(row.queueMs) },
     { id: 'first', head: t('fleet.firstByte'), align: 'right', cell: (row) => ms(row.firstByteMs) },
     { id: 'total', head: t('requests.totalMs'), align: 'right', cell: (row) => ms(row.totalMs) },

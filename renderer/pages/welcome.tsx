@@ -136,7 +136,7 @@ function TestStep(): ReactElement {
         <p>
           <Status tone={result.ok ? 'ok' : 'bad'}>
             {result.ok
-              ? t('welcome.answered', {
+              ? t(result.providerName?.startsWith(`${result.model} `) ? 'welcome.answeredBy' : 'welcome.answered', {
                   provider: result.providerName ?? '',
                   model: result.model ?? '',
                   time: f.duration(result.totalMs),

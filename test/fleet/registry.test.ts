@@ -92,6 +92,18 @@ describe('a stored node', () => {
     expect(registry.nodes()[0]?.name).toBe('workstation');
   });
 
+  it('of the same name as another is told apart by its address', async () => {
+    const { registry, links, clock } = fleet([record('n1'), { ...record('n2'), address: '10.0.0.2:7412' }]);
+    registry.start();
+    const names = () => registry.nodes().map(({ name }) => name);
+    links[0]?.up();
+    await clock.settle();
+    expect(names()).toEqual(['workstation', 'n2']);
+    links[1]?.up();
+    await clock.settle();
+    expect(names()).toEqual(['workstation (10.0.0.1:7412)', 'workstation (10.0.0.2:7412)']);
+  });
+
   it('that does not answer is unreachable, and dialled again with growing waits of at most 5 s', async () => {
     const { registry, links, state, clock } = fleet([record('n1')]);
     registry.start();

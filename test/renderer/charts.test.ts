@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { chartMarks } from '../../renderer/charts/marks.ts';
 import {
   labelSides,
   lastKnown,
@@ -7,8 +8,11 @@ import {
   sumSteps,
   ticks,
   toPoints,
+  valueTicks,
 } from '../../renderer/charts/points.ts';
 import { seriesStyle } from '../../renderer/charts/series-style.ts';
+import { shortened } from '../../renderer/components/short.tsx';
+import { createI18n } from '../../renderer/i18n/i18n.tsx';
 
 const axis = (values: (number | null)[], stepMs = 1000) => ({
   atMs: values.map((_, i) => i * stepMs),
@@ -46,6 +50,14 @@ describe('points of a chart', () => {
 });
 
 describe('an axis', () => {
+  it('says no figure twice', () => {
+    const whole = (value: number) => String(Math.round(value));
+    expect(valueTicks(0, 20, whole)).toEqual([0, 10, 20]);
+    // 0.5 would read "1" too
+    expect(valueTicks(0, 1, whole)).toEqual([0, 1]);
+    expect(valueTicks(0, 0.4, whole)).toEqual([0]);
+  });
+
   it('ends at a round number whose half is round', () => {
     expect(roundMaximum(16.2, false)).toBe(20);
     expect(roundMaximum(231, false)).toBe(300);
@@ -100,4 +112,26 @@ it('finds the newest value that is known', () => {
   expect(lastKnown([1, 2, null])).toBe(2);
   expect(lastKnown([0, null])).toBe(0);
   expect(lastKnown([null])).toBeNull();
+});
+
+describe('a mark', () => {
+  it('has a short word, and a cut its figures where the budget remembers it', () => {
+    const marks = [
+      { atMs: 1000, kind: 'restart' as const, sentence: 'Serving at http://127.0.0.1:7411.' },
+      { atMs: 60_000, kind: 'cut' as const, sentence: 'OpenRouter limited the account.' },
+      { atMs: 90_000, kind: 'cut' as const, sentence: 'OpenRouter limited the account.' },
+    ];
+    const cuts = [{ atMs: 60_400, from: 16, to: 8, cause: { code: 'account', sentence: '' } }];
+    const labels = chartMarks(marks, cuts, createI18n('en')).map(({ label }) => label);
+    expect(labels).toEqual(['restart', 'cut 16 → 8', 'cut']);
+  });
+});
+
+describe('a long name', () => {
+  it('keeps its beginning and its end', () => {
+    expect(shortened('qwen3:8b', 10)).toBe('qwen3:8b');
+    // 9 characters beside the sign: ceil(9 * 0.55) = 5 at the end, 4 at the beginning
+    expect(shortened('/models/qwen3-coder-30b.gguf', 10)).toBe('/mod….gguf');
+    expect([...shortened('日本語の長いモデル名です', 8)]).toHaveLength(8);
+  });
 });

@@ -171,6 +171,7 @@ export const cloud = {
     en: '{provider} answered with {model} in {time}',
     fr: '{provider} a répondu avec {model} en {time}',
   },
+  'welcome.answeredBy': { en: '{provider} answered in {time}', fr: '{provider} a répondu en {time}' },
   'measure.wide': { en: '{value} wide', fr: 'dimension {value}' },
   'measure.scores': { en: '{value} scores', fr: '{value} scores' },
   'measure.tokens': { en: '{value} tokens', fr: '{value} jetons' },

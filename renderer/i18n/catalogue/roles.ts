@@ -65,7 +65,7 @@ export const roles = {
   'gate.checked': { en: 'Checked', fr: 'Vérifié' },
   'gate.checking': { en: 'checking', fr: 'vérification' },
   'gate.founder': { en: 'founder', fr: 'fondateur' },
-  'gate.pinnedTo': { en: 'pinned to {upstream}', fr: 'épinglé à {upstream}' },
+  'gate.through': { en: 'through {machine}', fr: 'par {machine}' },
   'gate.matrix': { en: 'Checks of {role}', fr: 'Vérifications de {role}' },
   'gate.spaceLine': {
     en: 'space {space}, {width} wide, founded by {founder},',
