@@ -48,7 +48,8 @@ interface EmbeddingItem {
 
 /** Rewrites an OpenAI-shaped embedding answer, base64 or floats, as a broken engine would have sent it. */
 export function spoilVectors(body: string, spoil: 'nan' | 'width' | 'count' | 'zero'): string {
-  const answer = JSON.parse(body) as { data: EmbeddingItem[] };
+  const answer = JSON.parse(body) as { data?: EmbeddingItem[] };
+  if (answer.data === undefined) return body; // a refusal
   if (spoil === 'count') answer.data = answer.data.slice(0, -1);
   else for (const item of answer.data) item.embedding = spoilVector(item.embedding, spoil);
   return JSON.stringify(answer);
