@@ -4,6 +4,10 @@ import { defineConfig } from 'vitest/config';
 // because two cores shared by several engines make every time-out a lottery.
 const serial = ['test/e2e/**/*.test.ts', 'test/chaos/**/*.test.ts', 'test/standin/**/*.test.ts'];
 
+// Real processes, sockets and clocks on a machine that others share: one stall of the host may not fail a whole landing. A test
+// that needed its second try is reported as such.
+const retry = process.env.CI ? 1 : 0;
+
 export default defineConfig({
   test: {
     projects: [
@@ -15,6 +19,7 @@ export default defineConfig({
           testTimeout: 20_000,
           hookTimeout: 30_000,
           maxWorkers: 2,
+          retry,
           expect: { poll: { timeout: 10_000 } },
         },
       },
@@ -25,8 +30,7 @@ export default defineConfig({
           testTimeout: 90_000,
           hookTimeout: 120_000,
           fileParallelism: false,
-          // Real processes on a machine that others share: one stall of the host may not fail a whole landing. It is reported.
-          retry: process.env.CI ? 1 : 0,
+          retry,
           expect: { poll: { timeout: 15_000 } },
         },
       },
