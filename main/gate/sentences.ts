@@ -1,9 +1,9 @@
 import type { Evaluation } from './evaluate.ts';
 import type { FailureReason } from './measurement.ts';
 
-/** Cosines are compared in the fourth decimal: fewer would show a refusal at 0.9899 as 0.99. */
+/** Cosines are compared in the fourth decimal, and cut there: rounded, a refusal at 0.98996 would read 0.9900. */
 function cosineText(value: number | null): string {
-  return value === null ? 'not a number' : value.toFixed(4);
+  return value === null ? 'not a number' : (Math.floor(value * 1e4 + 1e-6) / 1e4).toFixed(4);
 }
 
 /** Plain words for a finished comparison: what was found, and what the operator does about it. */

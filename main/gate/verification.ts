@@ -72,7 +72,11 @@ export class Verification {
           space,
           'It is not the process that was checked. It is being checked again.',
         );
-      else if (verdict.minCosine !== null && !(verdict.minCosine > this.#ports.findings.threshold(space))) {
+      else if (
+        (verdict.kind === 'pass' || verdict.kind === 'pass-reduced') &&
+        verdict.minCosine !== null &&
+        !(verdict.minCosine > this.#ports.findings.threshold(space))
+      ) {
         this.#ports.findings.void(provider, space, 'The threshold of its role was raised. It is being checked again.');
       }
     }

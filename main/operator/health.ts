@@ -91,20 +91,27 @@ function nodeItems(house: House): Item[] {
 }
 
 function gateItems(house: House): Item[] {
+  const told = new Set<string>();
   return house.gate.verdicts().flatMap((verdict): Item[] => {
     if (verdict.kind === 'pass' || verdict.kind === 'pass-reduced' || verdict.kind === 'unverified') return [];
     const entry = house.catalogue().byId.get(verdict.provider)?.provider;
     if (!entry) return [];
     // With `auto` every encoder is looked at; that one of another width serves another role is no fault.
     if (verdict.kind === 'dimension-mismatch' && house.roles()[entry.role].localModels === 'auto') return [];
+    // An upstream's vectors are the same whichever machine asks for them: one thing to do, told once.
+    const [about, name] =
+      entry.kind === 'cloud' ? [entry.model, 'OpenRouter'] : [verdict.provider as string, entry.nodeName];
+    const id = `gate-${about}-${verdict.space}`;
+    if (told.has(id)) return [];
+    told.add(id);
     return [
       {
-        id: `gate-${verdict.provider}-${verdict.space}`,
+        id,
         code: `gate_${verdict.kind}`,
         severity: 'warn',
-        title: `${entry.model} on ${entry.nodeName} gets no texts`,
+        title: `${entry.model} on ${name} gets no texts`,
         sentence: verdict.sentence,
-        params: { model: entry.model.slice(0, 512), name: entry.nodeName },
+        params: { model: entry.model.slice(0, 512), name },
         needsPerson: verdict.kind !== 'probe-failed',
         page: 'gate',
         target: verdict.provider,

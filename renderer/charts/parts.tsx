@@ -113,16 +113,16 @@ export function PointTip(props: TipProps): ReactElement | null {
  */
 export function PointDot(props: {
   readonly look: SeriesStyle;
-  readonly id: string;
-  readonly points: readonly Point[];
+  readonly series: string;
+  readonly rows: readonly Point[];
   readonly cx?: number;
   readonly cy?: number;
   readonly index?: number;
 }): ReactElement | null {
   const { cx, cy, index = 0 } = props;
   if (typeof cx !== 'number' || typeof cy !== 'number') return null;
-  const every = Math.max(4, Math.floor(props.points.length / 6));
-  const value = (at: number) => props.points[at]?.[props.id] ?? null;
+  const every = Math.max(4, Math.floor(props.rows.length / 6));
+  const value = (at: number) => props.rows[at]?.[props.series] ?? null;
   const alone = value(index - 1) === null && value(index + 1) === null;
   return alone || index % every === Math.floor(every / 2) ? (
     <path d={markerPath(props.look.marker, cx, cy)} fill={seriesVar(props.look.colour)} />

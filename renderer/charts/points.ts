@@ -85,18 +85,23 @@ export function labelSides<Mark extends { readonly atMs: number }>(
   return sides;
 }
 
-/** Counts per step as counts per `size` steps, so that bars are wide enough to be seen. Empty stays empty. */
-export function sumSteps(axis: Axis, size: number): Axis {
-  const starts = Array.from({ length: Math.ceil(axis.atMs.length / size) }, (_, bucket) => bucket * size);
+/**
+ * Counts per step as counts per `bucketMs`, at the middle of each bucket: wide enough to be seen, and all equally far apart, because
+ * bars are as wide as the shortest way between two of them. Empty stays empty.
+ */
+export function sumBuckets(axis: Axis, bucketMs: number): Axis {
+  const first = Math.floor((axis.atMs[0] ?? 0) / bucketMs);
+  const count = axis.atMs.length === 0 ? 0 : Math.floor((axis.atMs.at(-1) ?? 0) / bucketMs) - first + 1;
   return {
-    atMs: starts.map((from) => axis.atMs[Math.min(from + size, axis.atMs.length) - 1] ?? 0),
-    series: axis.series.map(({ id, values }) => ({
-      id,
-      values: starts.map((from) => {
-        const known = values.slice(from, from + size).filter((value) => value !== null);
-        return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
-      }),
-    })),
+    atMs: Array.from({ length: count }, (_, bucket) => (first + bucket + 0.5) * bucketMs),
+    series: axis.series.map(({ id, values }) => {
+      const sums: (number | null)[] = Array.from({ length: count }, () => null);
+      values.forEach((value, at) => {
+        const bucket = Math.floor((axis.atMs[at] ?? 0) / bucketMs) - first;
+        if (value !== null) sums[bucket] = (sums[bucket] ?? 0) + value;
+      });
+      return { id, values: sums };
+    }),
   };
 }
 

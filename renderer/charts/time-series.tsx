@@ -73,7 +73,11 @@ const axisWidth = (labels: readonly string[]): number =>
 /** The one chart of the console: values over time on a shared axis. Nothing moves by itself, and a gap stays a gap. */
 export function TimeSeries(props: TimeSeriesProps): ReactElement {
   const { atMs, series, stepMs, maxPoints = MAX_POINTS } = props;
-  const points = useMemo(() => toPoints({ atMs, series }, stepMs, maxPoints), [atMs, series, stepMs, maxPoints]);
+  const points = useMemo(() => {
+    // A row that makes a gap in lines would make bars as thin as the way to its neighbour.
+    const gapsFrom = series.some(({ shape }) => shape === 'bar') ? 0 : stepMs;
+    return toPoints({ atMs, series }, gapsFrom, maxPoints);
+  }, [atMs, series, stepMs, maxPoints]);
   if (props.asTable) {
     return (
       <div className="chart-table" style={{ height: props.height + 24 }}>
@@ -273,7 +277,7 @@ function shapeOf(series: ChartSeries, points: readonly Point[]): ReactElement {
       stroke={colour}
       strokeWidth={1.6}
       strokeDasharray={look.dash}
-      dot={<PointDot look={look} id={series.id} points={points} />}
+      dot={<PointDot look={look} series={series.id} rows={points} />}
       activeDot={false}
       connectNulls={false}
     />

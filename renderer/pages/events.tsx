@@ -22,6 +22,8 @@ export function EventsPage(): ReactElement {
   const { t, f } = useI18n();
   const { transport } = useConsole();
   const live = useTopic('events');
+  const verdicts = useTopic('gate');
+  const titles = useMemo(() => new Map((verdicts ?? []).map((row) => [row.providerId, row.title])), [verdicts]);
   const [older, setOlder] = useState<readonly EventView[]>([]);
   const [more, setMore] = useState(true);
   const [least, setLeast] = useState<Least>('info');
@@ -98,7 +100,7 @@ export function EventsPage(): ReactElement {
             : null
         }
       >
-        <EventList events={shown} onOlder={more ? () => void loadOlder() : null} />
+        <EventList events={shown} titles={titles} onOlder={more ? () => void loadOlder() : null} />
       </Panel>
       <p className="quiet">
         <small>{t('events.count', { shown: f.number(shown.length), all: f.number(all.length) })}</small>
@@ -128,6 +130,8 @@ export function filterEvents(events: readonly EventView[], least: Least, search:
 
 function EventList(props: {
   readonly events: readonly EventView[];
+  /** Of providers: their events speak of "it". */
+  readonly titles: ReadonlyMap<string, string>;
   readonly onOlder: (() => void) | null;
 }): ReactElement {
   const { t, f } = useI18n();
@@ -179,6 +183,7 @@ function EventList(props: {
         <ul className="inner" style={{ height: rows.getTotalSize() }}>
           {rows.getVirtualItems().map((item) => {
             const event = props.events[item.index];
+            const title = props.titles.get(event?.providerId ?? '');
             return (
               event && (
                 <li key={event.id} className="event" style={{ transform: `translateY(${item.start}px)` }}>
@@ -188,6 +193,7 @@ function EventList(props: {
                   <Status tone={SEVERITY_TONE[event.severity]}>{t(`severity.${event.severity}`)}</Status>
                   <span className="quiet">{event.source}</span>
                   <span className="sentence" title={event.sentence}>
+                    {title && <b>{title}: </b>}
                     {event.sentence}
                   </span>
                   {event.requestId ? (

@@ -7,12 +7,13 @@ import type { ChartSeries } from '../charts/time-series.tsx';
 import { saveFile } from '../components/clipboard.ts';
 import { Moment } from '../components/moment.tsx';
 import { Failure } from '../components/panel.tsx';
+import { shortened } from '../components/short.tsx';
 import { Note } from '../components/status.tsx';
 import { UNKNOWN } from '../format/format.ts';
-import { useI18n } from '../i18n/i18n.tsx';
+import { type I18n, useI18n } from '../i18n/i18n.tsx';
 import { useChange, useConsole, useRead } from '../state/console.tsx';
 import { useNow } from '../state/ticker.tsx';
-import { useFoundFrom } from './gate.tsx';
+import { subjectOf, useFoundFrom } from './gate.tsx';
 import { NewSpaceSheet } from './role-space.tsx';
 
 /** Why one provider passed or did not: the worst probe, both vectors' first numbers, and its minimum over time. */
@@ -43,7 +44,7 @@ export function GateDetail(props: {
               <dl className="facts">
                 <dt>{t('gate.anchor')}</dt>
                 <dd className="vector">{vectorHead(row.worstProbe.anchorHead, f.number)}</dd>
-                <dt>{row.title}</dt>
+                <dt>{subjectOf(row)}</dt>
                 <dd className="vector">{vectorHead(row.worstProbe.providerHead, f.number)}</dd>
               </dl>
             </>
@@ -115,7 +116,8 @@ function InDoubt({ row }: { readonly row: VerdictView }): ReactElement {
   );
 }
 
-const DAY_MS = 86_400_000;
+/** A history of minutes is drawn over minutes. */
+const LEAST_SPAN_MS = 600_000;
 /** Providers on one chart; more would be a tangle. */
 const MOST_LINES = 6;
 
@@ -148,11 +150,17 @@ function History({ row, rows }: { readonly row: VerdictView; readonly rows: read
       if (known.has(moment)) last = known.get(moment) ?? null;
       return last;
     });
-    return { id: one.id, label: one.title, shape: 'step', values, style: seriesStyle(one.id, one.kind) };
+    return {
+      id: one.id,
+      label: shortened(lineName(one, t), 36),
+      shape: 'step',
+      values,
+      style: seriesStyle(one.id, one.kind),
+    };
   });
   const threshold = own?.data?.threshold ?? 0.99;
   const lowest = points.reduce((least, point) => Math.min(least, point.minCosine ?? 1), threshold);
-  const oldest = Math.max(DAY_MS, now - (atMs[0] ?? now));
+  const oldest = Math.max(LEAST_SPAN_MS, now - (atMs[0] ?? now));
   return (
     <ChartPanel
       title={t('gate.overTime')}
@@ -173,6 +181,11 @@ function History({ row, rows }: { readonly row: VerdictView; readonly rows: read
       empty={own?.data && own.data.points.length === 0 ? { why: t('gate.noHistory') } : null}
     />
   );
+}
+
+/** Short enough for a legend. */
+function lineName(row: VerdictView, t: I18n['t']): string {
+  return row.kind === 'cloud' ? `${subjectOf(row)} ${t('gate.through', { machine: row.nodeName })}` : row.nodeName;
 }
 
 function vectorHead(values: readonly number[], number: (value: number, digits: number) => string): string {

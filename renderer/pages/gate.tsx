@@ -8,7 +8,6 @@ import { Moment } from '../components/moment.tsx';
 import { Failure, Panel } from '../components/panel.tsx';
 import { Short } from '../components/short.tsx';
 import { GLYPHS, Status, type Tone } from '../components/status.tsx';
-import { UNKNOWN } from '../format/format.ts';
 import { type I18n, useI18n } from '../i18n/i18n.tsx';
 import { useChange, useConsole, useRead, useTopic } from '../state/console.tsx';
 import { GateDetail } from './gate-detail.tsx';
@@ -144,6 +143,11 @@ export function useFoundFrom(role: RoleView | null) {
   return { preview, open, close: () => setPreview(null), announce: ui.announce };
 }
 
+/** Whose numerics a verdict is about: a machine's engine, or an upstream whichever machine asks it. */
+export function subjectOf(row: VerdictView): string {
+  return row.kind === 'cloud' ? (row.upstream ?? row.model) : row.nodeName;
+}
+
 const CHECK_TONE: Readonly<Record<CheckView['state'], Tone>> = {
   pass: 'ok',
   fail: 'bad',
@@ -161,18 +165,14 @@ function columnsOf({ t, f, say }: I18n): readonly Column<VerdictView>[] {
       cell: (row) => (
         <>
           <b>
-            {row.kind === 'cloud' ? (
-              <Short text={`${row.engineKind} / ${row.upstream ?? UNKNOWN}`} most={26} />
-            ) : (
-              <Short text={row.nodeName} most={26} />
-            )}
+            <Short text={subjectOf(row)} most={20} />
           </b>
           {row.founder && <span className="quiet"> {t('gate.founder')}</span>}
           <small>
             {row.kind === 'cloud' ? (
-              <Short text={t('gate.through', { machine: row.nodeName })} most={30} />
+              <Short text={`${row.engineKind} ${t('gate.through', { machine: row.nodeName })}`} most={28} />
             ) : (
-              <Short text={`${row.engineKind}, ${row.model}`} most={30} />
+              <Short text={`${row.engineKind}, ${row.model}`} most={28} />
             )}
           </small>
         </>

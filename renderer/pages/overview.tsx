@@ -5,7 +5,7 @@ import type { BudgetView, FiguresView, HistoryView, LastHourView, Range, Series 
 import { useUi } from '../app/ui.tsx';
 import { ChartPanel } from '../charts/chart-panel.tsx';
 import { chartMarks } from '../charts/marks.ts';
-import { type Axis, sumSteps } from '../charts/points.ts';
+import { type Axis, sumBuckets } from '../charts/points.ts';
 import type { ChartSeries, ChartSpan } from '../charts/time-series.tsx';
 import { Segments } from '../components/controls.tsx';
 import { useStaleAge } from '../components/panel.tsx';
@@ -166,10 +166,12 @@ function Charts(props: ChartsProps): ReactElement {
   const { history } = props;
   const end = Math.max(history?.atMs.at(-1) ?? 0, now);
   const [fromMs, toMs] = zoom ?? [end - RANGE_MS[range], end];
-  const perBar = Math.max(1, Math.ceil((history?.atMs.length ?? 0) / MOST_BARS));
+  // Whole steps, so that no bar gets one more than its neighbours.
+  const stepMs = history?.stepMs ?? 1000;
+  const barMs = stepMs * Math.max(1, Math.ceil(RANGE_MS[range] / stepMs / MOST_BARS));
   const refusals = useMemo(
-    () => sumSteps({ atMs: history?.atMs ?? [], series: history?.tooMany ?? NO_SERIES }, perBar),
-    [history, perBar],
+    () => sumBuckets({ atMs: history?.atMs ?? [], series: history?.tooMany ?? NO_SERIES }, barMs),
+    [history, barMs],
   );
   const series = useMemo(
     () => ({
@@ -187,7 +189,7 @@ function Charts(props: ChartsProps): ReactElement {
   const marks = history?.marks ?? [];
   const shared = {
     atMs: history?.atMs ?? [],
-    stepMs: history?.stepMs ?? 1000,
+    stepMs,
     height,
     fromMs,
     toMs,
@@ -220,7 +222,7 @@ function Charts(props: ChartsProps): ReactElement {
         {...shared}
         title={t('overview.latency')}
         sub={t('overview.firstByte', { count: f.number(history?.latencyCount) })}
-        unit="ms"
+        unit={t('unit.msToFirstByte')}
         // A second in which nothing ended has no latency; a few of them together nearly always have one.
         maxPoints={MOST_LATENCY_POINTS}
         series={series.latency}
@@ -244,8 +246,8 @@ function Charts(props: ChartsProps): ReactElement {
         title={t('overview.tooMany')}
         sub={t('overview.byUpstream')}
         atMs={refusals.atMs}
-        stepMs={shared.stepMs * perBar}
-        unit={t('unit.tooMany', { step: f.duration(shared.stepMs * perBar) })}
+        stepMs={barMs}
+        unit={t('unit.tooMany', { step: f.duration(barMs) })}
         whole
         series={series.tooMany}
         marks={chartMarks(

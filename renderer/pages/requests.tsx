@@ -147,13 +147,19 @@ function columnsOf({ t, f }: I18n): readonly Column<RequestView>[] {
       head: t('requests.outcome'),
       cell: (row) => (
         <Status tone={OUTCOME_TONE[row.outcome]}>
-          {row.errorCode ? <code>{row.errorCode}</code> : t(`outcome.${row.outcome}`)}
+          {row.errorCode ? (
+            <code>
+              <Short text={row.errorCode} most={18} />
+            </code>
+          ) : (
+            t(`outcome.${row.outcome}`)
+          )}
         </Status>
       ),
     },
     { id: 'project', head: t('keys.project'), cell: (row) => row.projectName },
     { id: 'role', head: t('requests.role'), cell: (row) => row.role },
-    { id: 'model', head: t('requests.model'), cell: (row) => <code>{<Short text={row.model} most={24} />}</code> },
+    { id: 'model', head: t('requests.model'), cell: (row) => <code>{<Short text={row.model} most={20} />}</code> },
     {
       id: 'route',
       head: t('requests.route'),
@@ -167,7 +173,7 @@ function columnsOf({ t, f }: I18n): readonly Column<RequestView>[] {
     {
       id: 'provider',
       head: t('gate.provider'),
-      cell: (row) => (row.providerName === null ? UNKNOWN : <Short text={providerWords(row)} most={26} />),
+      cell: (row) => (row.providerName === null ? UNKNOWN : <Short text={providerWords(row)} most={22} />),
     },
     { id: 'queue', head: t('requests.queueMs'), align: 'right', cell: (row) => ms(row.queueMs) },
     { id: 'first', head: t('fleet.firstByte'), align: 'right', cell: (row) => ms(row.firstByteMs) },

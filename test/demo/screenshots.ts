@@ -83,10 +83,11 @@ async function pages(camera: Camera, fleet: DemoFleet, page: Page): Promise<void
   await go(page, 'gate');
   await camera.shots(page, 'gate', true);
   await go(page, `gate/${encodeURIComponent(verdict)}`);
-  await page.getByText('Minimum over time').waitFor();
+  const overTime = page.getByRole('heading', { name: 'Minimum over time' });
+  await overTime.waitFor();
   await settled(page);
   await assertMarks(page, [['Minimum over time', '.recharts-line-curve']]);
-  await page.getByText('Minimum over time').scrollIntoViewIfNeeded();
+  await page.locator('.gate-detail').scrollIntoViewIfNeeded();
   await camera.shots(page, 'gate-detail');
 
   await go(page, 'fleet');
@@ -124,7 +125,7 @@ async function refusedCode(camera: Camera, fleet: DemoFleet, page: Page): Promis
   await page.getByRole('button', { name: 'Add machine' }).click();
   const sheet = page.getByRole('dialog');
   await sheet.getByText('By address').click();
-  await sheet.getByLabel('Address').fill(fleet.machine('studio').agent.listen);
+  await sheet.getByRole('textbox', { name: 'Address' }).fill(fleet.machine('studio').agent.listen);
   await sheet.getByLabel('Join code').fill('7K3M-9QXA-1B2C-D4EF');
   await sheet.getByRole('button', { name: 'Pair', exact: true }).click();
   await sheet.getByRole('alert').waitFor();

@@ -5,7 +5,7 @@ import {
   lastKnown,
   MAX_POINTS,
   roundMaximum,
-  sumSteps,
+  sumBuckets,
   ticks,
   toPoints,
   valueTicks,
@@ -41,11 +41,15 @@ describe('points of a chart', () => {
     expect(Math.max(...points.map((point) => point.s ?? 0))).toBe(50);
   });
 
-  it('are summed for bars, and an empty stretch stays empty', () => {
-    const summed = sumSteps(axis([1, 2, null, 4, null, null, 7]), 3);
-    // 1 + 2, then 4 alone, then 7 alone; ends of the buckets are at 2, 5 and 6 s
-    expect(summed).toEqual({ atMs: [2000, 5000, 6000], series: [{ id: 's', values: [3, 4, 7] }] });
-    expect(sumSteps(axis([null, null]), 2).series[0]?.values).toEqual([null]);
+  it('are summed for bars on an even grid, and an empty stretch stays empty', () => {
+    // 0, 1, 2 s | 3, 4, 5 s | 6 s: 1 + 2, then 4 alone, then 7 alone; middles at 1.5, 4.5 and 7.5 s
+    const summed = sumBuckets(axis([1, 2, null, 4, null, null, 7]), 3000);
+    expect(summed).toEqual({ atMs: [1500, 4500, 7500], series: [{ id: 's', values: [3, 4, 7] }] });
+    expect(sumBuckets(axis([null, null]), 2000).series[0]?.values).toEqual([null]);
+    // Live samples come when they come; their bars stay where bars are.
+    const live = sumBuckets({ atMs: [0, 1000, 2950, 3900], series: [{ id: 's', values: [1, 1, 1, 1] }] }, 2000);
+    expect(live).toEqual({ atMs: [1000, 3000], series: [{ id: 's', values: [2, 2] }] });
+    expect(sumBuckets({ atMs: [], series: [] }, 2000)).toEqual({ atMs: [], series: [] });
   });
 });
 

@@ -15,7 +15,7 @@ export const fleet = {
   'overview.queue': { en: 'Queue depth', fr: 'File d’attente' },
   'overview.byRole': { en: 'by role', fr: 'par rôle' },
   'overview.latency': { en: 'Latency', fr: 'Latence' },
-  'overview.firstByte': { en: 'first byte, n = {count}', fr: 'premier octet, n = {count}' },
+  'overview.firstByte': { en: 'n = {count}', fr: 'n = {count}' },
   'overview.latencyRole': { en: 'Role of the latency chart', fr: 'Rôle du graphique de latence' },
   'overview.tooMany': { en: '429s', fr: '429' },
   'overview.byUpstream': { en: 'by upstream', fr: 'par hébergeur' },

@@ -91,6 +91,7 @@ export const frame = {
   'mark.cutFromTo': { en: 'cut {from} → {to}', fr: 'coupe {from} → {to}' },
   'chart.time': { en: 'Time', fr: 'Heure' },
   'unit.requests': { en: 'requests', fr: 'requêtes' },
+  'unit.msToFirstByte': { en: 'ms to the first byte', fr: 'ms jusqu’au premier octet' },
   'unit.permits': { en: 'permits', fr: 'permis' },
   'unit.gigabytes': { en: 'GB', fr: 'Go' },
   'unit.cosine': { en: 'cosine', fr: 'cosinus' },
