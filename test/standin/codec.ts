@@ -7,7 +7,8 @@ export interface Codec {
 
 /**
  * Runs in Node and, stringified, in the page: it names nothing outside itself. Marks are objects with a `$`: `u` undefined, `n`
- * numbers that JSON lacks, `D` Date, `E` Error, `V` bytes, `O` an object that has a `$` of its own.
+ * numbers that JSON lacks, `D` Date, `E` Error, `V` bytes, `O` an object that has a `$` of its own. Bytes cross under a one-time pad:
+ * Electron never makes a string of them, so no string that holds them may stay in the heap here either.
  */
 export function makeCodec(): Codec {
   const toBase64 = (bytes: Uint8Array): string => {
@@ -37,7 +38,11 @@ export function makeCodec(): Codec {
       if (Array.isArray(value)) return value.map((one) => plain(one, below));
       const kind = Object.prototype.toString.call(value).slice(8, -1);
       if (kind === 'Date') return { $: 'D', v: (value as Date).getTime() };
-      if (kind === 'Uint8Array') return { $: 'V', v: toBase64(value as Uint8Array) };
+      if (kind === 'Uint8Array') {
+        const bytes = value as Uint8Array;
+        const pad = crypto.getRandomValues(new Uint8Array(bytes.length));
+        return { $: 'V', v: toBase64(bytes.map((byte, at) => byte ^ (pad[at] ?? 0))), p: toBase64(pad) };
+      }
       if (value instanceof Error) return { $: 'E', n: value.name, m: value.message };
       if (kind !== 'Object') throw uncloneable();
       const entries = Object.entries(value).map(([name, one]) => [name, plain(one, below)] as const);
@@ -56,7 +61,10 @@ export function makeCodec(): Codec {
       if (tagged.$ === 'u') return undefined;
       if (tagged.$ === 'n') return tagged.v === '-0' ? -0 : Number(tagged.v);
       if (tagged.$ === 'D') return new Date(Number(tagged.v));
-      if (tagged.$ === 'V') return fromBase64(String(tagged.v));
+      if (tagged.$ === 'V') {
+        const pad = fromBase64(String(tagged.p));
+        return fromBase64(String(tagged.v)).map((byte, at) => byte ^ (pad[at] ?? 0));
+      }
       if (tagged.$ === 'E') return Object.assign(new Error(String(tagged.m)), { name: String(tagged.n) });
       if (tagged.$ === 'O')
         return Object.fromEntries((tagged.e as [string, unknown][]).map(([name, one]) => [name, rich(one)]));

@@ -1,28 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { ElectronApplication, Page } from 'playwright-core';
-import { afterEach, describe, expect, it } from 'vitest';
-import type { Answer, ConsoleBridge, RoleView } from '../../preload/contract.ts';
-import type { __standin } from './electron/state.ts';
+import { afterEach, beforeAll, expect, it } from 'vitest';
+import type { Answer, RoleView } from '../../preload/contract.ts';
+import { builtApp } from '../support/built.ts';
+import { describeWithRuntime } from '../support/runtime.ts';
+import { bridgeKeys, call, controls } from './driver.ts';
 import { launch, NO_DESKTOP, REAL } from './launch.ts';
-
-type Controls = typeof __standin;
-type WithControls = { readonly __standin: Controls };
-type WithBridge = { readonly switchyard: ConsoleBridge };
-
-/** Reads or drives the stand-in. The function travels as text: it may use nothing of this file. */
-const controls = <Value>(app: ElectronApplication, read: (standin: Controls) => Value): Promise<Value> =>
-  app.evaluate(
-    (electron, source) =>
-      new Function('standin', `return (${source})(standin)`)((electron as never as WithControls).__standin),
-    String(read),
-  ) as Promise<Value>;
-
-const call = (page: Page, name: string, input: unknown = {}) =>
-  page.evaluate(
-    ([operation, given]) => (globalThis as unknown as WithBridge).switchyard.call(operation as string, given),
-    [name, input],
-  ) as Promise<Answer>;
 
 const policyOf = async (page: Page, id: string): Promise<string | undefined> => {
   const answer = await call(page, 'roles.list');
@@ -30,7 +14,8 @@ const policyOf = async (page: Page, id: string): Promise<string | undefined> => 
   return roles.find((role) => role.id === id)?.policy;
 };
 
-describe.skipIf(NO_DESKTOP !== null)('the desktop', () => {
+describeWithRuntime(NO_DESKTOP, 'the desktop', () => {
+  beforeAll(builtApp);
   let app: ElectronApplication | null = null;
   let folder = '';
   afterEach(async () => {
@@ -112,8 +97,7 @@ describe.skipIf(NO_DESKTOP !== null)('the desktop', () => {
     const refused = await call(page, 'budget.set', { override: 9999 });
     expect(refused).toMatchObject({ ok: false, code: 'invalid_request' });
     expect(JSON.stringify(refused)).not.toContain('9999');
-    const keys = await page.evaluate(() => Object.keys((globalThis as unknown as WithBridge).switchyard).sort());
-    expect(keys).toEqual(['call', 'onShow', 'onUpdate', 'pushCloudKey', 'want']);
+    expect(await bridgeKeys(page)).toEqual(['call', 'onShow', 'onUpdate', 'pushCloudKey', 'want']);
   });
 
   it.skipIf(REAL)(
