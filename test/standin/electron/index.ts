@@ -17,8 +17,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, quit);
   const giveWay = (name: string | symbol) => {
     if (name !== signal) return;
-    process.off(signal, quit);
     process.off('newListener', giveWay);
+    // Not before the other one is there: without any listener Node lets go of the signal, and it kills again.
+    queueMicrotask(() => process.off(signal, quit));
   };
   process.on('newListener', giveWay);
 }
