@@ -90,6 +90,12 @@ export class Desks {
     this.#desks.delete(controller);
   }
 
+  /** The key is held and some role may leave the network: without both nothing is asked of OpenRouter, whoever asks. */
+  mayAsk(controller: string): boolean {
+    const { credentials } = this.#options;
+    return credentials.state(controller) === 'held' && [...credentials.routes(controller).values()].some(mayLeave);
+  }
+
   /** Reads catalogue and account now, where that is allowed. */
   async refresh(controller: string): Promise<void> {
     const desk = this.#desk(controller);
@@ -97,9 +103,8 @@ export class Desks {
       desk.again = true;
       return;
     }
-    const { credentials, clock } = this.#options;
-    const routes = credentials.routes(controller);
-    if (credentials.state(controller) !== 'held' || ![...routes.values()].some(mayLeave)) return;
+    if (!this.mayAsk(controller)) return;
+    const { clock } = this.#options;
     desk.refreshing = true;
     try {
       desk.refreshedAtMs = clock.nowMs();

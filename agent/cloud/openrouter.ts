@@ -125,7 +125,8 @@ export class OpenRouterEngine implements ServedEngine {
     const answer: CloudAnswer = { t: 'cloud-answer', id: ask.id, ok: false, models: null, endpoints: null };
     const baseUrl = this.#credentials.baseUrl(controller);
     const { signal } = this.#desks;
-    if (ask.what === 'account') {
+    if (!this.#desks.mayAsk(controller)) this.#options.send(controller, answer);
+    else if (ask.what === 'account') {
       await this.#desks.readAccount(controller);
       this.#options.send(controller, this.status(controller));
       this.#options.send(controller, { ...answer, ok: this.#desks.account(controller) !== null });

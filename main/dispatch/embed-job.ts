@@ -97,7 +97,6 @@ export class EmbedJob implements Job {
   start(decision: DispatchDecision, route: Route): void {
     const { attempt, provider, range } = decision;
     if (!range) throw new Error('An embedding attempt has a range.');
-    this.route ??= route;
     const { space, width, texts } = this.#work;
     const controller = new AbortController();
     this.#running.set(attempt, controller);
@@ -148,6 +147,8 @@ export class EmbedJob implements Job {
       const { usage } = answer.trailers;
       const { keep } = this.#host.ended(attempt, { kind: 'success' }, null);
       if (!keep) return;
+      // Who reads the route wants to know whether anything has left the network.
+      if (this.route === null || (this.route.kind === 'local' && route.kind === 'cloud')) this.route = route;
       this.#vectors.set(rows.vectors, range.start * width);
       this.firstByteAtMs ??= this.#nowMs();
       this.#promptTokens += usage?.promptTokens ?? slice.reduce((sum, text) => sum + estimateTokens(text), 0);
