@@ -1,6 +1,7 @@
 // `npm start`: the desktop where an Electron runtime and a display exist, else the same control plane headless with its
 // console in a browser; it says which and why. `--run agent` starts an agent instead. Rebuilds first when sources changed.
 import { spawn, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -24,10 +25,11 @@ function findDesktop() {
   try {
     const override = process.env.ELECTRON_OVERRIDE_DIST_PATH;
     const runtime = override ? path.join(override, 'electron') : createRequire(import.meta.url)('electron');
-    return { runtime };
+    if (existsSync(runtime)) return { runtime };
   } catch {
-    return { why: 'the Electron runtime is not installed (install it once with: npx install-electron)' };
+    // its module says by an error that its binary was never fetched
   }
+  return { why: 'the Electron runtime is not installed (install it once with: npx install-electron)' };
 }
 
 if (isStale()) {
