@@ -4,6 +4,7 @@ import type { EventSink } from '../domain/events.ts';
 import type { NodeId } from '../domain/ids.ts';
 import { ROLE_IDS, type RoleId, type RoleSettings } from '../domain/roles.ts';
 import type { Clock } from '../domain/time.ts';
+import { overwriteFreedMemory } from './overwrite-freed.ts';
 import type { AgentPort, PushFacts, PushFactsStore, PushRecord } from './ports.ts';
 
 export interface KeyPushOptions {
@@ -95,6 +96,7 @@ export class KeyPush {
       await Promise.all(sent);
     } finally {
       key.fill(0);
+      overwriteFreedMemory();
     }
   }
 
