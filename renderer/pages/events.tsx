@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type ReactElement, useEffect, useMemo, useRef, useState } from 'react';
+import { type ReactElement, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 import type { EventView } from '../../preload/contract.ts';
 import { copyText, saveFile } from '../components/clipboard.ts';
 import { Segments } from '../components/controls.tsx';
@@ -7,15 +7,14 @@ import { Panel } from '../components/panel.tsx';
 import { Status, type Tone } from '../components/status.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useConsole, useTopic } from '../state/console.tsx';
+import { filterEvents, type Least, MOST_EVENTS, mergeEvents } from '../state/event-log.ts';
 import { placeHash } from '../state/ui-store.ts';
 
 const ROW_HEIGHT = 30;
 /** Older events are fetched this many at a time. */
 const PAGE_SIZE = 1000;
-type Least = 'info' | 'warn' | 'error';
 
 const SEVERITY_TONE: Readonly<Record<EventView['severity'], Tone>> = { info: 'idle', warn: 'warn', error: 'bad' };
-const RANK: Readonly<Record<EventView['severity'], number>> = { info: 0, warn: 1, error: 2 };
 
 /** What happened, oldest above, newest below. Following stops when one scrolls up, and says how much is new. */
 export function EventsPage(): ReactElement {
@@ -24,19 +23,26 @@ export function EventsPage(): ReactElement {
   const live = useTopic('events');
   const verdicts = useTopic('gate');
   const titles = useMemo(() => new Map((verdicts ?? []).map((row) => [row.providerId, row.title])), [verdicts]);
-  const [older, setOlder] = useState<readonly EventView[]>([]);
+  // What the live log has forgotten meanwhile stays here, so that the list has no hole.
+  const held = useRef<readonly EventView[]>([]);
+  const [loaded, setLoaded] = useState<readonly EventView[]>([]);
   const [more, setMore] = useState(true);
   const [least, setLeast] = useState<Least>('info');
   const [search, setSearch] = useState('');
   const [failure, setFailure] = useState<unknown>(null);
-  const all = useMemo(() => merge(older, live ?? []), [older, live]);
-  const shown = useMemo(() => filterEvents(all, least, search), [all, least, search]);
+  const all = useMemo(() => {
+    held.current = mergeEvents(mergeEvents(loaded, held.current), live ?? []);
+    return held.current;
+  }, [loaded, live]);
+  // Typing goes on while a long log is searched.
+  const searched = useDeferredValue(search);
+  const shown = useMemo(() => filterEvents(all, least, searched), [all, least, searched]);
   const loadOlder = async () => {
     const oldest = all[0];
     try {
       const page = await transport.call('events.list', { limit: PAGE_SIZE, ...(oldest ? { before: oldest.id } : {}) });
-      setOlder((held) => merge(page.events, held));
-      setMore(page.more);
+      setLoaded(page.events);
+      setMore(page.more && all.length + page.events.length < MOST_EVENTS);
       setFailure(null);
     } catch (error) {
       setFailure(error);
@@ -106,25 +112,6 @@ export function EventsPage(): ReactElement {
         <small>{t('events.count', { shown: f.number(shown.length), all: f.number(all.length) })}</small>
       </p>
     </div>
-  );
-}
-
-/** By time and without doubles. */
-export function merge(older: readonly EventView[], newer: readonly EventView[]): readonly EventView[] {
-  const known = new Map<string, EventView>();
-  for (const event of older) known.set(event.id, event);
-  for (const event of newer) known.set(event.id, event);
-  return [...known.values()].sort((a, b) => a.atMs - b.atMs || (a.id < b.id ? -1 : 1));
-}
-
-export function filterEvents(events: readonly EventView[], least: Least, search: string): readonly EventView[] {
-  const wanted = search.trim().toLowerCase();
-  if (least === 'info' && wanted === '') return events;
-  return events.filter(
-    (event) =>
-      RANK[event.severity] >= RANK[least] &&
-      (wanted === '' ||
-        `${event.sentence} ${event.code} ${event.source} ${event.requestId ?? ''}`.toLowerCase().includes(wanted)),
   );
 }
 

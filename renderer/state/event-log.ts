@@ -1,0 +1,74 @@
+import type { EventView } from '../../preload/contract.ts';
+
+/** Most events that a page holds: what a person may still scroll through. */
+export const MOST_EVENTS = 100_000;
+
+const before = (a: EventView, b: EventView): boolean => a.atMs < b.atMs || (a.atMs === b.atMs && a.id < b.id);
+
+/**
+ * Two logs as one, by time and without doubles; of a double the newer log's row stays. Costs what the shorter log costs and one copy:
+ * updates come twice a second to a log of 100,000 rows.
+ */
+export function mergeEvents(
+  older: readonly EventView[],
+  newer: readonly EventView[],
+  most = MOST_EVENTS,
+): readonly EventView[] {
+  const [low, high] = [ascending(older), ascending(newer)];
+  const first = high[0];
+  if (!first) return low;
+  const overlap = firstNotBefore(low, first);
+  const merged = low.slice(0, overlap);
+  let at = overlap;
+  for (const event of high) {
+    for (let next = low[at]; next && before(next, event); next = low[++at]) merged.push(next);
+    if (low[at]?.id === event.id) at += 1;
+    merged.push(event);
+  }
+  for (; at < low.length; at += 1) merged.push(low[at] as EventView);
+  return merged.length > most ? merged.slice(-most) : merged;
+}
+
+function ascending(events: readonly EventView[]): readonly EventView[] {
+  for (let at = 1; at < events.length; at += 1) {
+    if (!before(events[at - 1] as EventView, events[at] as EventView)) {
+      const unique = new Map(events.map((event) => [event.id, event]));
+      return [...unique.values()].sort((a, b) => (before(a, b) ? -1 : 1));
+    }
+  }
+  return events;
+}
+
+/** Index of the first event that is not before `event`; the log is ascending. */
+function firstNotBefore(events: readonly EventView[], event: EventView): number {
+  let [from, to] = [0, events.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (before(events[middle] as EventView, event)) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+export type Least = 'info' | 'warn' | 'error';
+const RANK: Readonly<Record<EventView['severity'], number>> = { info: 0, warn: 1, error: 2 };
+/** What a search looks at, made once per event. */
+const hays = new WeakMap<EventView, string>();
+
+function hayOf(event: EventView): string {
+  let hay = hays.get(event);
+  if (hay === undefined) {
+    hay = `${event.sentence} ${event.code} ${event.source} ${event.requestId ?? ''}`.toLowerCase();
+    hays.set(event, hay);
+  }
+  return hay;
+}
+
+/** Events of at least a severity that contain a text, in any case. */
+export function filterEvents(events: readonly EventView[], least: Least, search: string): readonly EventView[] {
+  const wanted = search.trim().toLowerCase();
+  if (least === 'info' && wanted === '') return events;
+  return events.filter(
+    (event) => RANK[event.severity] >= RANK[least] && (wanted === '' || hayOf(event).includes(wanted)),
+  );
+}

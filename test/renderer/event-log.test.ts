@@ -1,0 +1,56 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { EventView } from '../../preload/contract.ts';
+import { filterEvents, mergeEvents } from '../../renderer/state/event-log.ts';
+
+const event = (atMs: number, id = `e${atMs}`, over: Partial<EventView> = {}): EventView => ({
+  id,
+  atMs,
+  severity: 'info',
+  source: 'fleet',
+  code: 'node_paired',
+  sentence: 'Paired.',
+  needsPerson: false,
+  requestId: null,
+  nodeId: null,
+  providerId: null,
+  role: null,
+  ...over,
+});
+const ids = (events: readonly EventView[]) => events.map(({ id }) => id);
+
+describe('a log of events', () => {
+  it('takes a page of older ones, newest first, and live ones that overlap', () => {
+    const page = [event(3), event(2), event(1)];
+    const live = [event(3), event(4)];
+    expect(ids(mergeEvents(page, live))).toEqual(['e1', 'e2', 'e3', 'e4']);
+    expect(ids(mergeEvents(live, page))).toEqual(['e1', 'e2', 'e3', 'e4']);
+  });
+
+  it('orders events of one moment by their id, and keeps the newest of too many', () => {
+    expect(ids(mergeEvents([event(1, 'b')], [event(1, 'a'), event(2, 'c')], 2))).toEqual(['b', 'c']);
+  });
+
+  it('is the same as sorting all of them, whatever comes', () => {
+    const log = fc.array(
+      fc.integer({ min: 0, max: 30 }).map((at) => event(at)),
+      { maxLength: 40 },
+    );
+    fc.assert(
+      fc.property(log, log, (a, b) => {
+        const sorted = [...new Set([...a, ...b].map(({ atMs }) => atMs))].sort((x, y) => x - y);
+        expect(mergeEvents(a, b).map(({ atMs }) => atMs)).toEqual(sorted);
+      }),
+    );
+  });
+});
+
+describe('a filter of events', () => {
+  it('asks for a severity at least, and for a text in any case', () => {
+    const all = [event(1), event(2, 'x', { severity: 'warn', sentence: 'OpenRouter limited the account.' })];
+    expect(ids(filterEvents(all, 'warn', ''))).toEqual(['x']);
+    expect(ids(filterEvents(all, 'info', ' openROUTER '))).toEqual(['x']);
+    expect(ids(filterEvents(all, 'error', 'openrouter'))).toEqual([]);
+    expect(filterEvents(all, 'info', '')).toBe(all);
+  });
+});
