@@ -114,9 +114,12 @@ export async function startProxy(target: string): Promise<RecordingProxy> {
 }
 
 function choose(injections: readonly Injection[], record: RecordedRequest): Fault | null {
-  const hit = injections.find(
-    ({ path, left }) => left > 0 && (path === null ? record.method === 'POST' : record.path.startsWith(path)),
-  );
+  const hit = injections.find(({ fault, path, left }) => {
+    if (left <= 0) return false;
+    if (path !== null) return record.path.startsWith(path);
+    // What has no vectors must not use the fault up.
+    return record.method === 'POST' && (fault.kind !== 'vectors' || record.path.includes('embed'));
+  });
   if (hit === undefined) return null;
   hit.left--;
   return hit.fault;
