@@ -3,8 +3,8 @@ import { request } from 'node:http';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { describe, it } from 'vitest';
 import { temporaryFolder } from '../support/processes.ts';
+import { describeWithRuntime } from '../support/runtime.ts';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const READY_WITHIN_MS = 45_000;
@@ -37,15 +37,7 @@ function removeNamespace(name: string): void {
 
 /** A suite that needs networks of its own: skipped with its reason, and failed under SWITCHYARD_NO_SKIP=1. */
 export function describeWithNetworks(name: string, body: () => void): void {
-  const reason = missing();
-  if (reason === null) describe(name, body);
-  else if (process.env.SWITCHYARD_NO_SKIP === '1') {
-    describe(name, () => {
-      it('has network namespaces to run in', () => {
-        throw new Error(reason);
-      });
-    });
-  } else describe.skip(`${name} (skipped: ${reason})`, body);
+  describeWithRuntime(missing(), name, body);
 }
 
 interface Proc {

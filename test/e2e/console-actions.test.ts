@@ -1,21 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { CLOUD, KEYS, NODES, NOW, ROLES, SETTINGS } from '../support/console-data.ts';
-import {
-  CHROMIUM,
-  type ConsolePage,
-  type ConsoleRig,
-  openConsole,
-  Refusal,
-  startConsoleRig,
-} from '../support/console-page.ts';
+import { type ConsolePage, type ConsoleRig, openConsole, Refusal, startConsoleRig } from '../support/console-page.ts';
 import { emptyTopics, fullScript, fullTopics } from '../support/console-script.ts';
+import { describeWithChromium } from '../support/runtime.ts';
 
 const firstNode = NODES[0];
 const firstKey = KEYS[0];
 const chat = ROLES[3];
 if (!firstNode || !firstKey || !chat) throw new Error('the test data is incomplete');
 
-describe.skipIf(!CHROMIUM)('what an operator does in the console', () => {
+describeWithChromium('what an operator does in the console', () => {
   let rig: ConsoleRig;
   let shown: ConsolePage;
   beforeAll(async () => {

@@ -1,6 +1,7 @@
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 
+import { seriousOn } from '../support/axe.ts';
 import { builtApp } from '../support/built.ts';
 
 import { admin, type ControlPlane, removeTemporaryFolders, startControlPlane } from '../support/processes.ts';
@@ -100,10 +101,12 @@ describeWithChromium('a console in a browser, on a running control plane', () =>
     await signInPage(page);
     expect(await page.getByRole('alert').count()).toBe(0);
     expect(await page.getByRole('navigation').count()).toBe(0);
+    expect(await seriousOn(page)).toEqual([]);
     const field = page.getByLabel('Admin token');
     await field.fill(`${token}x`);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('invalid_admin_token').waitFor();
+    expect(await seriousOn(page)).toEqual([]);
     expect(await field.inputValue()).toBe('');
     await field.fill(token);
     await page.keyboard.press('Enter');

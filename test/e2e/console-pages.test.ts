@@ -1,32 +1,18 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PAGE_IDS } from '../../preload/contract.ts';
+import { seriousOn } from '../support/axe.ts';
 import { NOW, SETTINGS } from '../support/console-data.ts';
-import {
-  CHROMIUM,
-  type ConsolePage,
-  type ConsoleRig,
-  openConsole,
-  Refusal,
-  startConsoleRig,
-} from '../support/console-page.ts';
+import { type ConsolePage, type ConsoleRig, openConsole, Refusal, startConsoleRig } from '../support/console-page.ts';
 import { emptyTopics, fullScript, fullTopics } from '../support/console-script.ts';
+import { describeWithChromium } from '../support/runtime.ts';
 
-const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const PLACES = [...PAGE_IDS, 'welcome', 'fleet/n3', 'roles/code-assistant', 'gate/v3', 'requests/req_ffd'];
 const SIZES = [
   { width: 1280, height: 800 },
   { width: 900, height: 600 },
 ] as const;
 
-interface Violation {
-  readonly id: string;
-  readonly impact: string | null;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
-}
-
-describe.skipIf(!CHROMIUM)('the console in Chromium', () => {
+describeWithChromium('the console in Chromium', () => {
   let rig: ConsoleRig;
   let open: ConsolePage | null = null;
   beforeAll(async () => {
@@ -46,19 +32,7 @@ describe.skipIf(!CHROMIUM)('the console in Chromium', () => {
     }, `#/${place}`);
     await shown.page.locator('.skeleton').first().waitFor({ state: 'detached' });
   };
-  /** What axe finds serious. Its own script is put in past the page's policy, by the debugger. */
-  const serious = async (shown: ConsolePage): Promise<string[]> => {
-    await shown.page.evaluate(await readFile(axe, 'utf8'));
-    const found = (await shown.page.evaluate(
-      `axe.run(document, { resultTypes: ['violations'], rules: { 'color-contrast': { enabled: true } } }).then((r) => r.violations)`,
-    )) as Violation[];
-    return found
-      .filter((violation) => violation.impact === 'serious' || violation.impact === 'critical')
-      .map(
-        (violation) =>
-          `${violation.id}: ${violation.nodes.map((node) => `${node.html} ${node.failureSummary}`).join(' | ')}`,
-      );
-  };
+  const serious = (shown: ConsolePage) => seriousOn(shown.page);
 
   it.each([
     ['light', SIZES[0]],

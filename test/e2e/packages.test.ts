@@ -21,7 +21,7 @@ import type { WorkAnswer } from '../../agent/builtin/messages.ts';
 import { readUpdateFacts } from '../../main/desktop/update-facts.ts';
 import { updateMode } from '../../main/desktop/updates.ts';
 import { readPackaging, rendered, root } from '../house/package-rules.ts';
-import { CHROMIUM } from '../support/console-page.ts';
+import { CHROMIUM } from '../support/runtime.ts';
 
 /**
  * A real run of `npm run dist` for the deb, with two stand-ins because neither can be fetched everywhere: the Electron runtime is

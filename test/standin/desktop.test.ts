@@ -162,9 +162,11 @@ describeWithRuntime(NO_DESKTOP, 'the desktop', () => {
 
   it.skipIf(REAL)('closing the window asks where no tray can be seen', async () => {
     await open({ env: { XDG_CURRENT_DESKTOP: 'ubuntu:GNOME' } });
+    const visible = () => running().evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isVisible());
+    await expect.poll(visible).toBe(true);
     await running().evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
     await expect.poll(() => controls(running(), (standin) => standin.dialogs.asked.length)).toBe(1);
-    expect(await running().evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isVisible())).toBe(true);
+    expect(await visible()).toBe(true);
   });
 
   it.skipIf(REAL)('start at login is a file on Linux, written and removed by the setting', async () => {

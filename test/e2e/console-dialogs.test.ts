@@ -1,0 +1,169 @@
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import type { OperationName } from '../../preload/contract.ts';
+import { seriousOn } from '../support/axe.ts';
+import { APP, KEYS, NOW } from '../support/console-data.ts';
+import {
+  type ConsolePage,
+  type ConsoleRig,
+  openConsole,
+  Refusal,
+  type Script,
+  startConsoleRig,
+} from '../support/console-page.ts';
+import { fullScript, fullTopics } from '../support/console-script.ts';
+import { describeWithChromium } from '../support/runtime.ts';
+
+const [firstKey] = KEYS;
+if (!firstKey) throw new Error('the test data is incomplete');
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first();
+const inDialog = (page: Page, name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true });
+const refuse = (code: string) => () => {
+  throw new Refusal(code);
+};
+
+interface Case {
+  readonly hash: string;
+  readonly open: (page: Page) => Promise<unknown>;
+  readonly script?: Script;
+}
+
+/** Every dialog of the console, and what can go wrong inside one. */
+const DIALOGS: Readonly<Record<string, Case>> = {
+  keys: { hash: '#/overview', open: (page) => page.keyboard.press('?') },
+  palette: { hash: '#/overview', open: (page) => page.keyboard.press('Control+k') },
+  cloud: { hash: '#/overview', open: (page) => button(page, /Cloud on/).click() },
+  'add machine, found': { hash: '#/fleet', open: (page) => button(page, 'Add machine').click() },
+  'add machine, a wrong code': {
+    hash: '#/fleet',
+    script: { 'nodes.add': refuse('join_refused') },
+    open: async (page) => {
+      await button(page, 'Add machine').click();
+      const sheet = page.getByRole('dialog');
+      await sheet.getByText('By address').click();
+      await sheet.getByLabel('Address', { exact: true }).fill('gpu.lan:7412');
+      await sheet.getByLabel('Join code').fill('7K3M-Q2XH-9PZR-4TVW');
+      await inDialog(page, 'Pair').click();
+      await sheet.getByText('join_refused').waitFor();
+    },
+  },
+  'add machine, by command': {
+    hash: '#/fleet',
+    open: async (page) => {
+      await button(page, 'Add machine').click();
+      await page.getByRole('dialog').locator('.segments label').nth(2).click();
+    },
+  },
+  'remove a machine': { hash: '#/fleet/n1', open: (page) => button(page, 'Remove').click() },
+  'a new space': {
+    hash: '#/roles',
+    script: {
+      'roles.preview': () => ({
+        effect: 'new-space',
+        reasons: [{ code: 'new_space', sentence: 'No cloud encoder is in this space.' }],
+        founders: [
+          {
+            providerId: 'cloud~1',
+            title: 'openrouter / nebius',
+            kind: 'cloud',
+            model: 'qwen/qwen3-embedding-4b',
+            upstream: 'nebius',
+            width: 2560,
+            minCosine: 0.97612,
+            ready: true,
+            reason: null,
+          },
+        ],
+      }),
+    },
+    open: (page) =>
+      page
+        .locator('[data-role=code-embedding]')
+        .getByRole('radio', { name: 'Cloud', exact: true })
+        .click({ force: true }),
+  },
+  'forget the key': { hash: '#/keys', open: (page) => button(page, 'Forget').click() },
+  'a new key': { hash: '#/keys', open: (page) => button(page, 'New key').click() },
+  'a key that was made': {
+    hash: '#/keys',
+    script: { 'keys.create': () => ({ key: firstKey, secret: 'sy-once-0123456789' }) },
+    open: async (page) => {
+      await button(page, 'New key').click();
+      await page.getByRole('dialog').getByLabel('Name').fill('editor');
+      await inDialog(page, 'Make key').click();
+      await page.getByText('sy-once-0123456789', { exact: true }).waitFor();
+    },
+  },
+  'revoke a key': { hash: '#/keys', open: (page) => button(page, /Revoke/).click() },
+  'retire a space': { hash: '#/gate', open: (page) => button(page, /Retire/).click() },
+  update: { hash: '#/settings', open: (page) => button(page, 'Restart and update').click() },
+};
+
+describeWithChromium('dialogs and errors of the console', () => {
+  let rig: ConsoleRig;
+  let shown: ConsolePage;
+  beforeAll(async () => {
+    rig = await startConsoleRig();
+  });
+  afterEach(async () => {
+    expect(shown.complaints).toEqual([]);
+    await shown.close();
+  });
+  afterAll(async () => {
+    await rig?.close();
+  });
+  const show = async (hash: string, script: Script = {}, colorScheme: 'light' | 'dark' = 'light') => {
+    const topics = fullTopics();
+    shown = await openConsole(rig, {
+      script: fullScript(script),
+      topics: {
+        ...topics,
+        app: { topic: 'app', type: 'value', value: { ...APP, updates: { state: 'ready', version: '0.2.0' } } },
+      },
+      nowMs: NOW,
+      hash,
+      context: { colorScheme, reducedMotion: 'reduce', viewport: { width: 900, height: 600 } },
+    });
+    await shown.page.getByRole('navigation').waitFor();
+    await shown.page.locator('.skeleton').first().waitFor({ state: 'detached' });
+    return shown.page;
+  };
+
+  it.each(Object.keys(DIALOGS))('%s: nothing serious for axe, a name, and Esc closes it', async (name) => {
+    const { hash, script, open } = DIALOGS[name] as Case;
+    for (const scheme of ['light', 'dark'] as const) {
+      const page = await show(hash, script, scheme);
+      await open(page);
+      const dialog = page.getByRole('dialog');
+      await dialog.waitFor();
+      expect(await dialog.getAttribute('aria-labelledby')).toBeTruthy();
+      expect(await seriousOn(page), scheme).toEqual([]);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      expect(wide).toBeLessThanOrEqual(0);
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+      if (scheme === 'light') await shown.close();
+    }
+  });
+
+  const READS: readonly (readonly [string, OperationName])[] = [
+    ['overview', 'overview.get'],
+    ['fleet/n1', 'nodes.detail'],
+    ['gate', 'spaces.list'],
+    ['requests/req_1', 'requests.get'],
+    ['keys', 'keys.list'],
+    ['events', 'events.list'],
+    ['settings', 'settings.get'],
+  ];
+  it.each(READS)(
+    '%s: %s that fails is told in words with its code, and nothing is serious for axe',
+    async (hash, name) => {
+      const page = await show(`#/${hash}`, { [name]: refuse('store_unavailable') });
+      if (hash === 'events') await button(page, 'Load older').click(); // the newest come by themselves
+      await page.clock.runFor(3000); // a read is tried twice
+      await page.getByText('store_unavailable').first().waitFor();
+      expect(await seriousOn(page)).toEqual([]);
+    },
+  );
+});
