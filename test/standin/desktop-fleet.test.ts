@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { ElectronApplication, Page } from 'playwright-core';
@@ -186,6 +186,20 @@ describeWithRuntime(NO_DESKTOP, 'the desktop over a fleet', () => {
     await everywhere('local', 'Local');
     await radio('Cloud').click({ force: true });
     await everywhere('cloud', 'Cloud');
+  });
+
+  it.skipIf(REAL)('follows settings that somebody changes over HTTP: tray, login entry and page', async () => {
+    const entry = path.join(folder, 'config/autostart/switchyard.desktop');
+    const labels = () => controls(app, (standin) => standin.readTray().map((item) => item.path));
+    const set = async (patch: unknown) => (await operator()).patch('settings', patch);
+    await set({ console: { language: 'fr' }, desktop: { startAtLogin: true } });
+    await page.getByRole('heading', { name: 'Rôles', level: 2 }).waitFor();
+    await expect.poll(labels).toContain('Ouvrir Switchyard');
+    await expect.poll(() => existsSync(entry)).toBe(true);
+    await set({ console: { language: 'system' }, desktop: { startAtLogin: false } });
+    await page.getByRole('heading', { name: 'Roles', level: 2 }).waitFor();
+    await expect.poll(labels).toContain('Open Switchyard');
+    await expect.poll(() => existsSync(entry)).toBe(false);
   });
 
   it('takes a key through the field: accepted by both agents, and there is no way to see it again', async () => {
