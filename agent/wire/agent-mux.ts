@@ -71,10 +71,7 @@ export class AgentMux extends Mux {
         return stream === undefined || stream.grant(bytes) ? null : 'window too large';
       }
       case FRAME.cancel:
-        if (stream === undefined) return null;
-        this.writer.cancel(id);
-        this.touch();
-        stream.abort();
+        stream?.cancel();
         return null;
       default:
         return 'not a frame of the controller';
@@ -128,6 +125,17 @@ interface StreamContext {
 }
 
 const NOTHING = new Uint8Array(0);
+
+const UNBEGUN: CallFailure = {
+  blame: 'transport',
+  code: 'stream_interrupted',
+  sentence: 'The call was cancelled before it had arrived.',
+  engineStatus: null,
+  retryAfterMs: null,
+  failing: [],
+  limitTokens: null,
+  afterFirstByte: false,
+};
 
 class IncomingStream implements IncomingCall {
   readonly head: CallHead;
@@ -199,6 +207,21 @@ class IncomingStream implements IncomingCall {
 
   grant(bytes: number): boolean {
     return this.#out.grant(bytes);
+  }
+
+  /**
+   * The controller wants it no more. What it hears last tells it whether work was stopped now (the frame's echo) or the call was
+   * over before: then its own last frame, without the bytes that waited before it; a call that never began failed.
+   */
+  cancel(): void {
+    if (this.#over) return;
+    const { writer, id } = this.#context;
+    if (this.#last === null && this.#received < this.#expected) this.fail(UNBEGUN);
+    if (this.#over) return;
+    if (this.#last !== null) writer.json(this.#last.type, id, this.#last.json);
+    else writer.cancel(id);
+    this.#mux.touch();
+    this.abort();
   }
 
   /** Cancelled, or the session is lost. */

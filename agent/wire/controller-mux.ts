@@ -3,7 +3,7 @@ import { ChunkQueue } from './chunks.ts';
 import { FRAME, type FrameType, INITIAL_WINDOW_BYTES, MAX_BODY_BYTES, MAX_DATA_BYTES } from './frames.ts';
 import { MAX_STREAMS, Mux, type MuxOptions, type MuxPort, parseJson } from './mux.ts';
 import { Outflow } from './outflow.ts';
-import type { CallHandlers, CallOpener, OutgoingCall } from './stream.ts';
+import type { CallEnd, CallHandlers, CallOpener, OutgoingCall } from './stream.ts';
 
 /** Credit goes back in pieces of this size: two per window keep the stream moving, one per chunk would be noise. */
 const GRANT_BYTES = INITIAL_WINDOW_BYTES / 2;
@@ -127,8 +127,6 @@ interface StreamContext {
   readonly over: () => void;
 }
 
-type Last = { readonly trailers: Trailers } | { readonly failure: CallFailure };
-
 class OutgoingStream implements OutgoingCall {
   readonly #mux: Mux;
   readonly #writer: Mux['writer'];
@@ -136,6 +134,8 @@ class OutgoingStream implements OutgoingCall {
   readonly #context: StreamContext;
   /** Null once the call has ended for its caller: by the last handler or by `cancel`. */
   #handlers: CallHandlers | null;
+  /** Cancelled by its caller, who wants to hear how it ended at the agent. */
+  #cancelled: CallHandlers | null = null;
   #out: Outflow | null = null;
   /** Bytes that the agent may still send. */
   #window = INITIAL_WINDOW_BYTES;
@@ -148,7 +148,7 @@ class OutgoingStream implements OutgoingCall {
   #giving = false;
   #resumed = false;
   readonly #queue = new ChunkQueue();
-  #last: Last | null = null;
+  #last: CallEnd | null = null;
   /** The agent may still send frames for this id. */
   #onWire = true;
 
@@ -166,8 +166,11 @@ class OutgoingStream implements OutgoingCall {
   }
 
   cancel(): void {
+    const last = this.#last;
     if (this.#handlers === null) return;
+    this.#cancelled = this.#handlers;
     this.#forget();
+    if (last !== null) this.#tellCancelled(last);
     if (!this.#onWire || this.#mux.closed) return;
     this.#writer.cancel(this.#id);
     this.#mux.touch();
@@ -212,15 +215,13 @@ class OutgoingStream implements OutgoingCall {
     if (this.#handlers !== null && !this.#headSeen) return 'trailers before the head';
     if (this.#handlers !== null && this.#out !== null && this.#out.waiting > 0) return 'answer before the question';
     this.#leaveWire();
-    this.#last = { trailers };
-    this.#giveLast();
+    this.#takeLast({ trailers });
     return null;
   }
 
   takeFailure(failure: CallFailure): string | null {
     this.#leaveWire();
-    this.#last = { failure };
-    this.#giveLast();
+    this.#takeLast({ failure });
     return null;
   }
 
@@ -233,6 +234,7 @@ class OutgoingStream implements OutgoingCall {
   takeCancelled(): string | null {
     if (this.#handlers !== null) return 'cancelled by nobody';
     this.#leaveWire();
+    this.#tellCancelled(null);
     return null;
   }
 
@@ -248,7 +250,23 @@ class OutgoingStream implements OutgoingCall {
     if (handlers === null) return;
     const failure = localFailure(cause, this.#dataGiven);
     this.cancel();
+    this.#cancelled = null;
     this.#context.run(() => handlers.onFailure(failure));
+  }
+
+  #takeLast(last: CallEnd): void {
+    if (this.#cancelled !== null) {
+      this.#tellCancelled(last);
+      return;
+    }
+    this.#last = last;
+    this.#giveLast();
+  }
+
+  #tellCancelled(last: CallEnd | null): void {
+    const handlers = this.#cancelled;
+    this.#cancelled = null;
+    if (handlers?.onCancelled !== undefined) this.#context.run(() => handlers.onCancelled?.(last));
   }
 
   #give(chunk: Uint8Array): void {

@@ -8,11 +8,19 @@ export interface CallHandlers {
   onEnd(trailers: Trailers): void;
   /** A lost session arrives here too: blame `transport`, code `stream_interrupted`. Never after onEnd. */
   onFailure(failure: CallFailure): void;
+  /**
+   * After `cancel`, and then the only one: how the call ended at the agent. Null: it stopped the work. Else it had ended by itself
+   * before it heard of the cancel. Never called when the session is lost.
+   */
+  onCancelled?(last: CallEnd | null): void;
 }
+
+/** How a call ended by itself. */
+export type CallEnd = { readonly trailers: Trailers } | { readonly failure: CallFailure };
 
 /** The controller's handle on one running call. */
 export interface OutgoingCall {
-  /** Aborts at the agent; no handler is called afterwards. Idempotent. */
+  /** Aborts at the agent; no handler but `onCancelled` is called afterwards. Idempotent. */
   cancel(): void;
   resume(): void;
 }

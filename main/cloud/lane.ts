@@ -85,6 +85,13 @@ export class CloudLane {
         this.#options.onFailed?.(permit, failure);
         handlers.onFailure(failure);
       },
+      // Stopped now: the agent says when the upstream has ended. Over before: nobody else will.
+      onCancelled: (last) => {
+        if (last === null) return;
+        if ('trailers' in last) service.ended(permit, succeededOutcome(last.trailers.usage, last.trailers.engineMs));
+        else if (last.failure.cloud === undefined) service.callLost(permit);
+        else service.ended(permit, failedOutcome(last.failure));
+      },
     });
     return {
       resume: () => call.resume(),

@@ -153,29 +153,29 @@ function granted() {
   return permit;
 }
 
+const HEAD: CallHead = {
+  op: 'chat',
+  engine: 'openrouter',
+  model: 'poolside/laguna-s-2.1',
+  stream: true,
+  wantsUsage: false,
+  path: '/v1/chat/completions',
+  firstByteMs: 5000,
+  betweenTokensMs: 5000,
+};
+
 function chat(words: number, handlers: Partial<CallHandlers> = {}) {
   const permit = granted();
   const ended: (Trailers | CallFailure)[] = [];
-  const call = cloud.lane.withPermit(opener, permit, 100).open(
-    {
-      op: 'chat',
-      engine: 'openrouter',
-      model: 'poolside/laguna-s-2.1',
-      stream: true,
-      wantsUsage: false,
-      path: '/v1/chat/completions',
-      firstByteMs: 5000,
-      betweenTokensMs: 5000,
-    },
-    Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: `say ${words} words` }] })),
-    {
+  const call = cloud.lane
+    .withPermit(opener, permit, 100)
+    .open(HEAD, Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: `say ${words} words` }] })), {
       onHead: () => undefined,
       onData: () => true,
       onEnd: (trailers) => ended.push(trailers),
       onFailure: (failure) => ended.push(failure),
       ...handlers,
-    },
-  );
+    });
   return { permit, call, ended };
 }
 
@@ -240,6 +240,37 @@ describe('the open cloud', () => {
     const closedAtMs = realClock.nowMs();
     await until(() => cloud.service.snapshot().inFlight === 0);
     expect(realClock.nowMs() - closedAtMs).toBeGreaterThan(150);
+  });
+
+  it('gives the permit back at once when the cancelled call had ended before, and books what it cost', () => {
+    const permit = granted();
+    let told: CallHandlers['onCancelled'];
+    const silent: CallOpener = {
+      open: (_head, _body, handlers) => {
+        told = handlers.onCancelled;
+        return { cancel: () => undefined, resume: () => undefined };
+      },
+    };
+    const call = cloud.lane.withPermit(silent, permit, null).open(HEAD, Buffer.from('{}'), {
+      onHead: () => undefined,
+      onData: () => true,
+      onEnd: () => undefined,
+      onFailure: () => undefined,
+    });
+    call.cancel();
+    expect(cloud.service.snapshot().inFlight).toBe(1);
+    const usage = { promptTokens: 1, completionTokens: 1, exact: true, costUsd: 0.25 };
+    const fingerprint = {
+      engine: 'openrouter',
+      version: null,
+      modelDigest: null,
+      upstream: null,
+      pin: null,
+      processMark: null,
+    };
+    told?.({ trailers: { usage, fingerprint, engineMs: 5, firstByteMs: null, tokensPerSecond: null, finished: true } });
+    expect(cloud.service.snapshot().inFlight).toBe(0);
+    expect(cloud.desk.spentUsd('code-assistant').dayUsd).toBe(0.25);
   });
 
   it('keeps the permits of a lost session for its agent to abort', async () => {

@@ -180,6 +180,8 @@ it('carries every call whole and in order, leaks no stream and holds no more tha
             // All that came before the reader left was in order.
             expect(answer.subarray(0, heard.bytes).equals(heard.content())).toBe(true);
             expect(heard.ends.length).toBeLessThanOrEqual(1);
+            // Its end is heard exactly once: by the last handler, or after the cancel.
+            expect(heard.ends.length + heard.cancelled.length).toBe(1);
             if (run.served.has(index) && heard.ends.length === 0) {
               const call = run.served.get(index);
               expect(call?.signal.aborted === true || given.ending !== 'hang').toBe(true);

@@ -211,6 +211,7 @@ describe('cancelling', () => {
     expect([link.controller.openCalls, link.agent.openCalls]).toEqual([0, 0]);
     expect(heard.ends).toEqual([]);
     expect(heard.bytes).toBe(0);
+    expect(heard.cancelled).toEqual([null]);
   });
 
   it('that crosses the end of the call is harmless', async () => {
@@ -225,16 +226,40 @@ describe('cancelling', () => {
     expect(heard.ends).toEqual([]);
     expect(at(0).signal.aborted).toBe(false);
     expect([link.controller.openCalls, link.controller.closed, link.agent.closed]).toEqual([0, false, false]);
+    expect(heard.cancelled).toEqual([{ trailers }]);
   });
 
-  it('stops a body that is still on its way', async () => {
+  it('of a call whose answer is complete and not read yet tells how it ended, on either side of the wire', async () => {
+    const { link, at } = linkWithCalls();
+    const [here, there] = [open(link), open(link)];
+    for (const { heard } of [here, there]) heard.accept = () => false;
+    await link.settle();
+    at(0).respond(okHead);
+    at(0).write(Buffer.from('small'));
+    at(0).write(Buffer.from('rest'));
+    at(0).end(trailers);
+    at(1).respond(okHead);
+    at(1).write(pattern(1, MIB));
+    at(1).end(trailers);
+    await link.settle();
+    expect([link.controller.openCalls, link.agent.openCalls]).toEqual([1, 1]);
+    here.call.cancel();
+    there.call.cancel();
+    await link.settle();
+    expect([here.heard.cancelled, there.heard.cancelled]).toEqual([[{ trailers }], [{ trailers }]]);
+    expect([here.heard.ends, there.heard.ends]).toEqual([[], []]);
+    expect([link.controller.openCalls, link.agent.openCalls, link.controller.closed]).toEqual([0, 0, false]);
+  });
+
+  it('stops a body that is still on its way, and tells that nothing was begun', async () => {
     const { link, calls } = linkWithCalls();
-    const { call } = open(link, pattern(1, 8 * MIB));
+    const { call, heard } = open(link, pattern(1, 8 * MIB));
     link.tick();
     link.deliverToAgent();
     call.cancel();
     await link.settle();
     expect(calls).toHaveLength(0);
+    expect(heard.cancelled).toMatchObject([{ failure: { blame: 'transport', code: 'stream_interrupted' } }]);
     expect([link.controller.openCalls, link.agent.openCalls]).toEqual([0, 0]);
   });
 

@@ -2,7 +2,7 @@ import { AgentMux } from '../../agent/wire/agent-mux.ts';
 import type { CallFailure, CallHead, ResponseHead, Trailers } from '../../agent/wire/calls.ts';
 import { ControllerMux } from '../../agent/wire/controller-mux.ts';
 import type { MuxPort } from '../../agent/wire/mux.ts';
-import type { CallServer } from '../../agent/wire/stream.ts';
+import type { CallEnd, CallServer } from '../../agent/wire/stream.ts';
 
 export const chatHead: CallHead = {
   op: 'chat',
@@ -137,6 +137,8 @@ export class Heard {
   readonly chunks: Uint8Array[] = [];
   bytes = 0;
   ends: (Trailers | CallFailure)[] = [];
+  /** What was heard after a cancel. */
+  cancelled: (CallEnd | null)[] = [];
   /** Bytes taken for good: what was answered with true, or followed by a resume. */
   taken = 0;
   #untaken = 0;
@@ -157,6 +159,7 @@ export class Heard {
     },
     onEnd: (end: Trailers): void => void this.ends.push(end),
     onFailure: (failure: CallFailure): void => void this.ends.push(failure),
+    onCancelled: (last: CallEnd | null): void => void this.cancelled.push(last),
   };
 
   take(): void {
