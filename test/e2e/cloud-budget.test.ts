@@ -1,0 +1,473 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { LedgerEntry } from '../engines/openrouter.ts';
+import { startPaced } from '../engines/paced.ts';
+import { CloudHouse, until } from '../support/cloud.ts';
+import { removeTemporaryFolders } from '../support/processes.ts';
+
+/** Runs of minutes at the stand-in's full latency; without it their short forms run. */
+const LONG = process.env.SWITCHYARD_LONG === '1';
+/** While 4 or more permits are usable chat leaves one to the other roles: only both together use all of them. */
+const CLOUD_ROLES = {
+  'code-assistant': { policy: 'cloud' },
+  reranker: { policy: 'cloud', cloud: { model: 'cohere/rerank-4-fast' } },
+};
+
+/** Clients that ask again as soon as they are answered. */
+class Demand {
+  readonly #house: CloudHouse;
+  readonly #leave = new AbortController();
+  readonly #clients: Promise<void>[] = [];
+  answered = 0;
+  readonly statuses = new Map<number, number>();
+  readonly providers = new Set<string>();
+
+  constructor(house: CloudHouse) {
+    this.#house = house;
+  }
+
+  /** `name` is the first word of each prompt, so that the books tell who asked. */
+  chats(clients: number, name: string, headers: Record<string, string> = {}, body: object = {}): this {
+    const make = (content: string) => ({
+      model: 'code-assistant',
+      max_tokens: 2,
+      messages: [{ role: 'user', content }],
+      ...body,
+    });
+    return this.#add(clients, '/v1/chat/completions', name, make, headers);
+  }
+
+  reranks(clients: number, name: string, headers: Record<string, string> = {}): this {
+    const make = (query: string) => ({ model: 'reranker', query, documents: ['a', 'b'] });
+    return this.#add(clients, '/v1/rerank', name, make, headers);
+  }
+
+  /** Five chats to one rerank. */
+  mixed(clients: number, name: string, headers: Record<string, string> = {}): this {
+    const reranks = Math.ceil(clients / 6);
+    return this.chats(clients - reranks, name, headers).reranks(reranks, name, headers);
+  }
+
+  #add(
+    clients: number,
+    route: string,
+    name: string,
+    make: (text: string) => object,
+    headers: Record<string, string>,
+  ): this {
+    for (let at = 0; at < clients; at++) this.#clients.push(this.#ask(route, name, make, headers));
+    return this;
+  }
+
+  async #ask(
+    route: string,
+    name: string,
+    make: (text: string) => object,
+    headers: Record<string, string>,
+  ): Promise<void> {
+    const { endpoint, apiKey } = this.#house.plane;
+    while (!this.#leave.signal.aborted) {
+      try {
+        const response = await fetch(`${endpoint}${route}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...headers },
+          body: JSON.stringify(make(`${name} ${Math.random()}`)),
+          signal: this.#leave.signal,
+        });
+        await response.arrayBuffer();
+        this.statuses.set(response.status, (this.statuses.get(response.status) ?? 0) + 1);
+        this.providers.add(response.headers.get('x-switchyard-provider') ?? '');
+        if (response.status === 200) this.answered++;
+        else await wait(50);
+      } catch {
+        // left
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#leave.abort();
+    await Promise.all(this.#clients);
+  }
+}
+
+const projectOf = ({ body }: LedgerEntry) => {
+  const text = body.query ?? (body.messages as { content: string }[] | undefined)?.[0]?.content;
+  return String(text).split(' ', 1)[0] ?? '';
+};
+const endOf = ({ endMs }: LedgerEntry) => endMs ?? Number.POSITIVE_INFINITY;
+
+/** Calls that a moment at the stand-in held, refused ones aside. */
+function runningAt(calls: readonly LedgerEntry[], atMs: number): readonly LedgerEntry[] {
+  return calls.filter((call) => call.status === 200 && call.startMs <= atMs && endOf(call) > atMs);
+}
+
+/** Mean share of a limit in use between two moments. */
+function used(calls: readonly LedgerEntry[], fromMs: number, toMs: number, limit: number): number {
+  let busyMs = 0;
+  for (const call of calls) {
+    if (call.status === 200) busyMs += Math.max(0, Math.min(endOf(call), toMs) - Math.max(call.startMs, fromMs));
+  }
+  return busyMs / (limit * (toMs - fromMs));
+}
+
+/** Waits until so many have run at once: between two calls a permit is not at the stand-in, so it takes some to meet. */
+async function reached(house: CloudHouse, count: number): Promise<number> {
+  await until(async () => (await house.standIn.books()).mostRunning >= count);
+  await wait(1000);
+  return (await house.standIn.books()).mostRunning;
+}
+
+const refusals = (calls: readonly LedgerEntry[]) => calls.filter(({ status }) => status === 429);
+
+describe('three agents with one key', () => {
+  let house: CloudHouse;
+  let demand: Demand;
+
+  beforeAll(async () => {
+    house = await CloudHouse.start({
+      agents: [{ name: 'alpha' }, { name: 'beta' }, { name: 'gamma' }],
+      standIn: { account: { creditUsd: 30 }, latencyMs: 400 },
+      roles: CLOUD_ROLES,
+    });
+    await house.ready('code-assistant', 'cloud', 3);
+    await house.ready('reranker', 'cloud', 3);
+  });
+  afterEach(() => demand.stop());
+  afterAll(async () => {
+    await house?.stop();
+    removeTemporaryFolders();
+  });
+
+  it('never exceed the budget together, clients that leave included', async () => {
+    expect(await house.budget()).toMatchObject({ ceiling: 16, effective: 16, source: 'credit' });
+    demand = new Demand(house).mixed(60, 'all');
+    await wait(3000);
+    await demand.stop();
+    for (let round = 0; round < 4; round++) {
+      demand = new Demand(house).chats(30, 'leaving', {}, { stream: round % 2 === 0 }).reranks(10, 'leaving');
+      await wait(600);
+      await demand.stop();
+    }
+    demand = new Demand(house).mixed(60, 'again');
+    expect(await reached(house, 16)).toBe(16);
+    expect(refusals(await house.standIn.calls())).toEqual([]);
+    expect(demand.providers.size).toBe(3);
+    await demand.stop();
+    await until(async () => (await house.budget()).inFlight === 0);
+    await until(async () => (await house.standIn.books()).running === 0);
+  });
+
+  it('nor when an agent dies with calls in flight: its permits come back after 5 s', async () => {
+    demand = new Demand(house).mixed(60, 'all');
+    await wait(1500);
+    const killedAtMs = Date.now();
+    house.agents[2]?.kill('SIGKILL');
+    await until(async () => (await house.cloud()).holders.filter(({ state }) => state === 'accepted').length === 2);
+    await until(() => Date.now() - killedAtMs > 8000);
+    const { mostRunning, ledger } = await house.standIn.books();
+    expect(mostRunning).toBe(16);
+    // All of the budget is in use again, by two.
+    const seen = Array.from({ length: 20 }, (_, at) => runningAt(ledger, killedAtMs + 6000 + at * 100).length);
+    expect(Math.max(...seen)).toBeGreaterThanOrEqual(14);
+    await demand.stop();
+    await until(async () => (await house.budget()).inFlight === 0);
+  });
+});
+
+describe('how many', () => {
+  let house: CloudHouse;
+  let demand: Demand | null = null;
+
+  beforeAll(async () => {
+    house = await CloudHouse.start({
+      standIn: { account: { creditUsd: 30 }, latencyMs: 200 },
+      roles: CLOUD_ROLES,
+    });
+    await house.ready('code-assistant', 'cloud');
+    await house.ready('reranker', 'cloud');
+  });
+  afterEach(async () => {
+    await demand?.stop();
+    demand = null;
+    await house.operator.patch('budget', { override: null });
+    await until(async () => (await house.standIn.books()).running === 0);
+  });
+  afterAll(async () => {
+    await house?.stop();
+    removeTemporaryFolders();
+  });
+
+  /** The account as the next reading of `/key` tells it. */
+  const account = async (settings: object, read: () => Promise<boolean>) => {
+    await house.standIn.order({ account: settings, forget: true });
+    await until(async () => {
+      await house.operator.post('cloud/test');
+      return await read();
+    });
+  };
+
+  it.each([-1, 1])('a reported rate of %s throttles nothing on a funded key', async (requests) => {
+    await account({ creditUsd: 30 + requests, rateLimit: { requests, interval: '60s' } }, async () => {
+      return (await house.budget()).creditUsd === 30 + requests;
+    });
+    demand = new Demand(house).mixed(40, 'all');
+    await until(() => (demand?.answered ?? 0) >= 100, 20_000);
+    const budget = await house.budget();
+    expect([budget.ceiling, budget.source]).toEqual([16, 'credit']);
+    expect(await reached(house, 16)).toBe(16);
+  });
+
+  it('nothing discovered gives 4', async () => {
+    await account({ creditUsd: null, rateLimit: { requests: -1, interval: '10s' } }, async () => {
+      return (await house.budget()).source === 'default';
+    });
+    // What had been found before is not forgotten by a lower ceiling: what may be used is the smaller of both.
+    expect((await house.budget()).usable).toBe(4);
+    await until(async () => (await house.standIn.books()).running === 0);
+    await house.standIn.order({ forget: true });
+    demand = new Demand(house).mixed(30, 'all');
+    await until(() => (demand?.answered ?? 0) >= 30);
+    expect(await reached(house, 4)).toBe(4);
+  });
+
+  it('takes an override of 1 to 256 and nothing else', async () => {
+    for (const override of [9999, 257, 0, -1, 2.5]) {
+      await expect(house.operator.patch('budget', { override })).rejects.toMatchObject({ status: 400 });
+    }
+    await house.operator.patch('budget', { override: 256 });
+    expect(await house.budget()).toMatchObject({ ceiling: 256, effective: 256, override: 256, source: 'override' });
+    await house.operator.patch('budget', { override: 9 });
+    await house.standIn.order({ forget: true });
+    demand = new Demand(house).mixed(30, 'all');
+    await until(() => (demand?.answered ?? 0) >= 40);
+    expect(await reached(house, 9)).toBe(9);
+  });
+});
+
+describe('a trusted rate', () => {
+  it('is kept to by counting starts, and what is over waits', { timeout: 300_000 }, async () => {
+    const rpm = LONG ? 600 : 60;
+    const house = await CloudHouse.start({
+      standIn: {
+        account: { creditUsd: 40, rateLimit: { requests: rpm, interval: '60s' } },
+        latencyMs: LONG ? 200 : 20,
+      },
+      roles: CLOUD_ROLES,
+    });
+    let demand: Demand | null = null;
+    try {
+      await house.ready('code-assistant', 'cloud');
+      await house.ready('reranker', 'cloud');
+      expect(await house.budget()).toMatchObject({ source: 'rate', ceiling: LONG ? 20 : 2 });
+      demand = new Demand(house).mixed(60, 'all');
+      if (LONG) await wait(150_000);
+      else {
+        await until(async () => (await house.standIn.calls()).length >= rpm);
+        await wait(3000);
+      }
+      const starts = (await house.standIn.calls()).map(({ startMs }) => startMs).sort((a, b) => a - b);
+      const most = starts.reduce((high, start, at) => {
+        const beyond = starts.findIndex((other) => other >= start + 60_000);
+        return Math.max(high, (beyond < 0 ? starts.length : beyond) - at);
+      }, 0);
+      expect(most).toBeLessThanOrEqual(rpm);
+      expect(most).toBeGreaterThanOrEqual(rpm - 1);
+      expect((await house.budget()).waiting).toBeGreaterThan(0);
+    } finally {
+      await demand?.stop();
+      await house.stop();
+    }
+  });
+});
+
+describe("a trusted 600 a minute, by Little's law", () => {
+  it('gives 20 or 21 permits at 2 s and 40 or 41 at 4 s, whatever the credit', { timeout: 240_000 }, async () => {
+    for (const creditUsd of [5, 250]) {
+      const house = await CloudHouse.start({
+        standIn: { account: { creditUsd, rateLimit: { requests: 600, interval: '60s' } }, latencyMs: 2000 },
+        roles: CLOUD_ROLES,
+      });
+      let demand: Demand | null = null;
+      try {
+        await house.ready('code-assistant', 'cloud');
+        await house.ready('reranker', 'cloud');
+        expect(await house.budget()).toMatchObject({ ceiling: 20, effective: 20, source: 'rate' });
+        demand = new Demand(house).mixed(50, 'all');
+        await until(() => (demand?.answered ?? 0) >= 40);
+        await until(async () => [20, 21].includes((await house.budget()).ceiling));
+        const atTwo = (await house.standIn.books()).mostRunning;
+        expect([20, 21]).toContain(atTwo);
+        await house.standIn.order({ latencyMs: 4000 });
+        // The ceiling follows the latency; what is used climbs to it by a step every 15 s.
+        await until(async () => [40, 41].includes((await house.budget()).ceiling), 90_000);
+      } finally {
+        await demand?.stop();
+        await house.stop();
+      }
+    }
+  });
+});
+
+describe('projects', () => {
+  let house: CloudHouse;
+  let demand: Demand;
+  const keys = new Map<string, Record<string, string>>();
+
+  beforeAll(async () => {
+    house = await CloudHouse.start({
+      standIn: { account: { creditUsd: 30 }, latencyMs: 500 },
+      roles: CLOUD_ROLES,
+    });
+    await house.ready('code-assistant', 'cloud');
+    await house.ready('reranker', 'cloud');
+    for (const name of ['one', 'two', 'three']) {
+      const { secret } = await house.operator.post<{ secret: string }>('keys', { name, project: name });
+      keys.set(name, { authorization: `Bearer ${secret}` });
+    }
+  });
+  afterAll(async () => {
+    await demand?.stop();
+    await house?.stop();
+    removeTemporaryFolders();
+  });
+
+  it('share what is usable, and whoever waits below its share comes next', async () => {
+    demand = new Demand(house).mixed(40, 'one', keys.get('one'));
+    await wait(1500);
+    const joinedAtMs = Date.now();
+    demand.mixed(20, 'two', keys.get('two')).mixed(20, 'three', keys.get('three'));
+    await wait(4000);
+    const calls = await house.standIn.calls();
+    const held = (atMs: number, name: string) =>
+      runningAt(calls, atMs).filter((call) => projectOf(call) === name).length;
+    // Alone it may have all of it.
+    expect(held(joinedAtMs - 200, 'one')).toBeGreaterThanOrEqual(14);
+    // share = ceil(16 / 3) = 6: two calls' time later nobody has more, and all of it is in use.
+    for (let atMs = joinedAtMs + 1500; atMs < joinedAtMs + 3500; atMs += 100) {
+      const each = ['one', 'two', 'three'].map((name) => held(atMs, name));
+      expect(Math.max(...each)).toBeLessThanOrEqual(6);
+      expect(Math.min(...each)).toBeGreaterThanOrEqual(3);
+    }
+    const { shares } = await house.budget();
+    expect(shares.filter(({ waiting }) => waiting > 0).map(({ share }) => share)).toEqual([6, 6, 6]);
+  });
+
+  it('share alike after a cooldown: the first three grants go to three', async () => {
+    const before = await house.budget();
+    await house.standIn.order({ forget: true, fail: { error: 'account', retryAfterS: 3 } });
+    await until(async () => (await house.budget()).cuts.length > before.cuts.length);
+    const cut = await house.budget();
+    expect(cut.effective).toBe(8);
+    await until(async () => (await house.budget()).state !== 'cooling');
+    await wait(2500);
+    const calls = await house.standIn.calls();
+    const refusedAtMs = refusals(calls)[0]?.endMs ?? Number.NaN;
+    const after = calls.filter(({ startMs }) => startMs >= refusedAtMs + 3000).sort((a, b) => a.startMs - b.startMs);
+    expect(calls.filter(({ startMs }) => startMs > refusedAtMs + 100 && startMs < refusedAtMs + 3000)).toEqual([]);
+    expect(new Set(after.slice(0, 3).map(projectOf))).toEqual(new Set(['one', 'two', 'three']));
+    // share = ceil(8 / 3) = 3
+    for (const { startMs } of after.slice(8)) {
+      for (const name of ['one', 'two', 'three']) {
+        const held = runningAt(calls, startMs).filter((call) => projectOf(call) === name).length;
+        expect(held).toBeLessThanOrEqual(3);
+      }
+    }
+    // The refused request was asked again and nobody saw the refusal.
+    expect([...demand.statuses.keys()]).toEqual([200]);
+  });
+});
+
+describe('an account whose limit nobody reports', () => {
+  it.each([
+    { limit: 10, creditUsd: 30, clients: 40, ceiling: 16 },
+    { limit: 50, creditUsd: 250, clients: 60, ceiling: 64 },
+  ])(
+    '$limit in flight with $creditUsd USD: one cut for a burst, then at least 90 % is used with under 1 % refused (its minutes with SWITCHYARD_LONG=1)',
+    { timeout: 900_000 },
+    async ({ limit, creditUsd, clients, ceiling }) => {
+      const house = await CloudHouse.start({
+        agents: [{ name: 'alpha' }, { name: 'beta' }, { name: 'gamma' }],
+        standIn: { account: { creditUsd, concurrency: limit }, latencyMs: 2000 },
+        roles: CLOUD_ROLES,
+      });
+      let demand: Demand | null = null;
+      try {
+        await house.ready('code-assistant', 'cloud', 3);
+        await house.ready('reranker', 'cloud', 3);
+        expect((await house.budget()).ceiling).toBe(ceiling);
+        // A key serves 64 requests at once.
+        const { secret } = await house.operator.post<{ secret: string }>('keys', { name: 'more', project: 'more' });
+        demand = new Demand(house).mixed(clients, 'one').mixed(clients, 'more', { authorization: `Bearer ${secret}` });
+        await until(async () => (await house.budget()).cuts.length > 0);
+        await wait(4000);
+        const first = await house.standIn.calls();
+        // The burst over the limit is refused call by call, and is one cut.
+        expect(refusals(first).length).toBeGreaterThanOrEqual(1);
+        expect(refusals(first).length).toBeLessThanOrEqual(ceiling - limit);
+        expect((await house.budget()).cuts).toMatchObject([{ from: ceiling, to: ceiling / 2 }]);
+        if (!LONG) return;
+        const startedAtMs = first[0]?.startMs ?? 0;
+        await wait(startedAtMs + 420_000 - Date.now());
+        const calls = await house.standIn.calls();
+        const nowMs = Date.now();
+        const from = nowMs - 240_000;
+        const share = used(calls, from, nowMs - 2500, limit);
+        const recent = calls.filter(({ startMs }) => startMs >= from);
+        console.log(`limit ${limit}: used ${share.toFixed(3)}, refused ${refusals(recent).length} of ${recent.length}`);
+        expect(share).toBeGreaterThanOrEqual(0.9);
+        expect(refusals(recent).length / recent.length).toBeLessThan(0.01);
+        // Each cut is over within 120 s: 90 % of the limit runs again.
+        for (const { atMs } of (await house.budget()).cuts) {
+          if (atMs + 120_000 > nowMs) continue;
+          const moments = Array.from({ length: 1200 }, (_, at) => atMs + 500 + at * 100);
+          const backAt = moments.find((at) => at > atMs + 5000 && runningAt(calls, at).length >= 0.9 * limit);
+          expect(backAt).toBeDefined();
+        }
+        expect((await house.budget()).plateau).toBe(limit);
+        expect([...demand.statuses.keys()]).toEqual([200]);
+      } finally {
+        await demand?.stop();
+        await house.stop();
+      }
+    },
+  );
+});
+
+describe('machines while the cloud cools', () => {
+  it('a saturated local pool does not feel it (to 2 % with SWITCHYARD_LONG=1)', { timeout: 300_000 }, async () => {
+    const windowMs = LONG ? 30_000 : 8000;
+    const chat = await startPaced({ task: 'chat', slots: 4, rate: 40 });
+    const house = await CloudHouse.start({
+      agents: [{ engines: [chat.url] }],
+      standIn: { account: { creditUsd: 30 }, latencyMs: 300 },
+      roles: { 'code-assistant': { policy: 'aggregate' } },
+    });
+    const demand = new Demand(house);
+    try {
+      await house.ready('code-assistant', 'local');
+      await house.ready('code-assistant', 'cloud');
+      demand.chats(60, 'all', {}, { max_tokens: 20 });
+      const measure = async () => {
+        const [before, fromMs] = [chat.counts().chats.completed, performance.now()];
+        await wait(windowMs);
+        return ((chat.counts().chats.completed - before) / (performance.now() - fromMs)) * 1000;
+      };
+      await wait(3000);
+      const before = await measure();
+      await house.standIn.order({ fail: { error: 'account', retryAfterS: Math.ceil(windowMs / 1000) + 2 } });
+      await until(async () => (await house.budget()).state === 'cooling');
+      const during = await measure();
+      expect((await house.budget()).state).toBe('cooling');
+      await until(async () => (await house.budget()).state !== 'cooling');
+      const after = await measure();
+      const change = Math.max(Math.abs(during / before - 1), Math.abs(after / before - 1));
+      console.log(`local chats/s before ${before.toFixed(2)}, during ${during.toFixed(2)}, after ${after.toFixed(2)}`);
+      expect(change).toBeLessThan(LONG ? 0.02 : 0.2);
+    } finally {
+      await demand.stop();
+      await house.stop();
+      await chat.stop();
+    }
+  });
+});
