@@ -4,7 +4,6 @@ import type { EventSink } from '../domain/events.ts';
 import type { NodeId } from '../domain/ids.ts';
 import { ROLE_IDS, type RoleId, type RoleSettings } from '../domain/roles.ts';
 import type { Clock } from '../domain/time.ts';
-import { overwriteFreedMemory } from './overwrite-freed.ts';
 import type { AgentPort, PushFacts, PushFactsStore, PushRecord } from './ports.ts';
 
 export interface KeyPushOptions {
@@ -96,7 +95,6 @@ export class KeyPush {
       await Promise.all(sent);
     } finally {
       key.fill(0);
-      overwriteFreedMemory();
     }
   }
 

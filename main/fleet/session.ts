@@ -13,6 +13,7 @@ import { SwitchyardError } from '../domain/errors.ts';
 import { type AgentAddress, parseAddress } from './address.ts';
 import { type DialOptions, dial } from './dial.ts';
 import type { AgentLink, CloudLane, LinkOptions, LostReason } from './link.ts';
+import { sendSecret } from './secret-message.ts';
 
 const PING_MS = 1000;
 const NO_PULL_MS = 3000;
@@ -30,6 +31,7 @@ export class AgentSession implements AgentLink, CloudLane {
   readonly #options: LinkOptions;
   #state: State = 'new';
   #control: WebSocket | null = null;
+  #controlTls: TLSSocket | null = null;
   #data: WebSocket | null = null;
   #mux: ControllerMux | null = null;
   #watch: SilenceWatch | null = null;
@@ -96,17 +98,11 @@ export class AgentSession implements AgentLink, CloudLane {
 
   push(frame: Uint8Array): Promise<boolean> {
     const control = this.#control;
-    if (this.#state !== 'running' || control?.readyState !== control?.OPEN) {
+    if (this.#state !== 'running' || control?.readyState !== control?.OPEN || this.#controlTls === null) {
       frame.fill(0);
       return Promise.resolve(false);
     }
-    // The zero mask of `dial` makes ws write this very buffer: there is no masked copy to be forgotten.
-    return new Promise((resolve) => {
-      control?.send(frame, { binary: true }, (error) => {
-        frame.fill(0);
-        resolve(error === undefined || error === null);
-      });
-    });
+    return sendSecret(this.#controlTls, frame);
   }
 
   ask(question: CloudAsk): boolean {
@@ -148,10 +144,11 @@ export class AgentSession implements AgentLink, CloudLane {
   }
 
   async #openControl(address: AgentAddress): Promise<string> {
-    return await dial(this.#dialOptions(address, MAX_CONTROL_BYTES), async ({ ws, socket, binding }) => {
+    return await dial(this.#dialOptions(address, MAX_CONTROL_BYTES), async ({ ws, tls, socket, binding }) => {
       const { controller, key } = this.#options;
       const { sid } = await resumeAsController(socket, { controller, binding, secret: key });
       this.#requireStarting(ws);
+      this.#controlTls = tls;
       this.#attachControl(ws, socket.release());
       return sid;
     });
