@@ -10,6 +10,7 @@ import type { CloudDesk } from '../operator/cloud-desk.ts';
 import type { BudgetService } from './budget-service.ts';
 import type { CloudCatalogue } from './catalogue.ts';
 import type { Holder, KeyPush } from './key-push.ts';
+import type { ProjectCaps } from './project-caps.ts';
 
 type BudgetView = Output<'budget.get'>;
 type CloudView = Output<'cloud.status'>;
@@ -22,6 +23,7 @@ export interface CloudDeskOptions {
   readonly catalogue: CloudCatalogue;
   readonly baseUrl: () => string;
   readonly projectName: (id: ProjectId) => string;
+  readonly projectCaps: Pick<ProjectCaps, 'change'>;
   /** Whether a key pushed now could survive a restart of an agent, and what to say about it. */
   readonly remember: () => { readonly can: boolean; readonly note: Reason | null };
 }
@@ -90,6 +92,10 @@ export class CloudRoom implements CloudDesk {
 
   async setOverride(override: number | null): Promise<void> {
     this.#options.budget.setOverride(override);
+  }
+
+  async capProject(id: ProjectId, caps: Parameters<CloudDesk['capProject']>[1]): Promise<void> {
+    await this.#options.projectCaps.change(id, caps);
   }
 
   dismissSuggestion(): void {

@@ -16,6 +16,7 @@ import { KeyPush } from './key-push.ts';
 import { CloudLane } from './lane.ts';
 import { budgetPermits, type CloudCall, closureOf, type KeyState } from './permits.ts';
 import type { AgentPort, PushFacts } from './ports.ts';
+import { ProjectCaps } from './project-caps.ts';
 import { type CloudNode, cloudEntries } from './providers.ts';
 import type { CloudRoom } from './room.ts';
 
@@ -120,6 +121,7 @@ export function openCloud(options: OpenCloudOptions): OpenCloud {
     if (status?.keyRefused === true) return 'refused';
     return status?.key === 'stale' ? 'stale' : 'missing';
   };
+  const projectCaps = new ProjectCaps(store.settings, (project, caps) => service.setCaps('project', project, caps));
   const applyCaps = () => {
     const roles = options.roles();
     for (const role of ROLE_IDS) service.setCaps('role', role, roles[role].spendCaps);
@@ -147,6 +149,7 @@ export function openCloud(options: OpenCloudOptions): OpenCloud {
         return options.baseUrl() ?? told[0] ?? 'https://openrouter.ai/api/v1';
       },
       projectName: options.projectName,
+      projectCaps,
       remember: options.remember,
     }),
     permits: budgetPermits(service.budget, describe, (permit) => service.isSent(permit)),
@@ -170,6 +173,7 @@ export function openCloud(options: OpenCloudOptions): OpenCloud {
     start: () => {
       keys.start();
       applyCaps();
+      projectCaps.start();
       service.start();
     },
     stop: () => service.stop(),

@@ -57,6 +57,7 @@ export const ADMIN_TABLE: readonly AdminEntry[] = [
   { method: 'POST', path: '/admin/cloud/forget', operation: 'cloud.forget' },
   { method: 'GET', path: '/admin/budget', operation: 'budget.get' },
   { method: 'PATCH', path: '/admin/budget', operation: 'budget.set' },
+  { method: 'PATCH', path: '/admin/budget/projects/:id', operation: 'budget.capProject' },
   { method: 'POST', path: '/admin/budget/dismiss', operation: 'budget.dismiss' },
   { method: 'GET', path: '/admin/requests', operation: 'requests.list', renamed: { provider: 'providerId' } },
   { method: 'GET', path: '/admin/requests/:id', operation: 'requests.get' },

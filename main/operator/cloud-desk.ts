@@ -1,5 +1,6 @@
 import type { KeyPush, Output } from '../../preload/contract.ts';
-import type { RoleId } from '../domain/roles.ts';
+import type { ProjectId } from '../domain/ids.ts';
+import type { RoleId, SpendCaps } from '../domain/roles.ts';
 
 /** What the operations ask of the cloud rooms. */
 export interface CloudDesk {
@@ -10,6 +11,8 @@ export interface CloudDesk {
   test(): Promise<Output<'cloud.test'>>;
   budget(): Output<'budget.get'>;
   setOverride(override: number | null): Promise<void>;
+  /** What is absent stays. @throws SwitchyardError `store_unavailable`, and then nothing has changed */
+  capProject(id: ProjectId, caps: { readonly [cap in keyof SpendCaps]?: number | null | undefined }): Promise<void>;
   dismissSuggestion(): void;
   /** Takes ownership of the bytes and zeroes them. */
   pushKey(key: Buffer, options: KeyPush): Promise<void>;

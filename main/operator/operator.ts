@@ -1,6 +1,6 @@
 import { type Input, isOperationName, OPERATIONS, type Operations } from '../../preload/contract.ts';
 import { SwitchyardError } from '../domain/errors.ts';
-import type { NodeId, ProviderId, RequestId, SpaceId } from '../domain/ids.ts';
+import type { NodeId, ProjectId, ProviderId, RequestId, SpaceId } from '../domain/ids.ts';
 import { eventView, overview } from './activity.ts';
 import { appInfo, diagnostics, exportSettings, importSettings, settingsView } from './documents.ts';
 import { spaceView, verdictViews } from './gate-views.ts';
@@ -194,6 +194,12 @@ export function operatorOf(house: House): Operations {
     'budget.get': async () => house.cloud.budget(),
     'budget.set': async ({ override }) => {
       await house.cloud.setOverride(override);
+      return house.cloud.budget();
+    },
+    'budget.capProject': async ({ id, ...caps }) => {
+      if (!house.store.access.projects().some((project) => project.id === id))
+        throw new SwitchyardError('invalid_request', 'There is no project of that id.');
+      await house.cloud.capProject(id as ProjectId, caps);
       return house.cloud.budget();
     },
     'budget.dismiss': async () => {

@@ -97,5 +97,14 @@ export const cloudOperations = {
     z.strictObject({ override: z.number().int().min(1).max(256).nullable() }),
     BudgetView,
   ),
+  'budget.capProject': change(
+    'Cap what a project may spend in the cloud, per UTC day and month; null lifts a cap, what is absent stays',
+    z.strictObject({
+      id,
+      dayUsd: z.number().min(0).max(1e6).nullable().optional(),
+      monthUsd: z.number().min(0).max(1e6).nullable().optional(),
+    }),
+    BudgetView,
+  ),
   'budget.dismiss': change('Set the suggestion aside', Nothing, Done),
 } as const;

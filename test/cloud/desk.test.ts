@@ -51,6 +51,7 @@ function make() {
     catalogue,
     baseUrl: () => 'https://openrouter.ai/api/v1',
     projectName: (id) => `project ${id}`,
+    projectCaps: { change: async () => undefined },
     remember: () => ({ can: false, note: null }),
   });
   return { room, budget, keys, nodes };
