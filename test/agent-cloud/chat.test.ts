@@ -238,3 +238,21 @@ describe('a cancelled call', () => {
     expect(bench.standIn.ledger.slice(before).every((entry) => entry.aborted || entry.endMs !== null)).toBe(true);
   });
 });
+
+describe('a control plane that fell silent', () => {
+  it('has its calls ended at OpenRouter, and nobody else has', async () => {
+    await bench.ready('cp2');
+    bench.standIn.tokenMs = 20;
+    const mine = bench.chat({ ...say(100), max_tokens: 200, stream: true }, { stream: true });
+    const other = bench.chat({ ...say(10), max_tokens: 20, stream: true }, { stream: true }, 'cp2');
+    await bench.until(() => mine.chunks.length > 2 && other.chunks.length > 2);
+    bench.engine.abort('cp1');
+    await mine.over;
+    // Nothing of OpenRouter in it: the control plane then waits before it counts the permit as free.
+    expect(mine.failure).toMatchObject({ blame: 'transport', code: 'stream_interrupted' });
+    expect(mine.failure?.cloud).toBeUndefined();
+    await other.over;
+    expect(other.trailers?.finished).toBe(true);
+    expect(bench.standIn.ledger.map(({ aborted }) => aborted)).toEqual([true, false]);
+  });
+});

@@ -168,7 +168,7 @@ export class Bench {
     return { permit: `p${++this.#permit}`, role, pin: null, maxTokens: null, ...changes };
   }
 
-  chat(body: unknown, changes: Partial<CallHead & { op: 'chat' }> = {}): TestCall {
+  chat(body: unknown, changes: Partial<CallHead & { op: 'chat' }> = {}, controller = 'cp1'): TestCall {
     const role = changes.cloud?.role ?? 'code-assistant';
     const head: CallHead = {
       op: 'chat',
@@ -182,7 +182,7 @@ export class Bench {
       cloud: this.cloud(role),
       ...changes,
     };
-    return this.#serve(new TestCall(head, body));
+    return this.#serve(new TestCall(head, body, controller));
   }
 
   embed(texts: readonly string[], upstream: string, changes: Partial<CallHead & { op: 'embed' }> = {}): TestCall {

@@ -151,6 +151,31 @@ describe('kind', () => {
   });
 });
 
+describe('OpenRouter', () => {
+  const offered = (role: RoleId, name: string, present = true) => {
+    const base = input([node('a', [engine('e', [model('m')])])], { 'code-assistant': {}, rlm: {} });
+    const [entry] = buildCatalogue(base).entries;
+    if (!entry) throw new Error('no entry');
+    const provider = { ...entry.provider, role, model: name, kind: 'cloud' as const, present };
+    return { ...entry, provider };
+  };
+
+  it('is no candidate among the engines: its providers are handed in, with their names where they are offered', () => {
+    const reported = engine('openrouter', [model('author/slug')], { kind: 'openrouter', reach: 'public' });
+    const cloud = [offered('code-assistant', 'author/slug'), offered('code-assistant', 'author/gone', false)];
+    const catalogue = buildCatalogue({ ...input([node('a', [reported])]), cloud });
+    expect(serving(catalogue, 'rlm')).toEqual([]);
+    expect(serving(catalogue, 'code-assistant')).toEqual(['a:author/slug', 'a:author/gone']);
+    expect(catalogue.models['code-assistant']).toEqual(['author/slug']);
+  });
+
+  it('serves no role that is switched off', () => {
+    const cloud = [offered('code-assistant', 'author/slug')];
+    const off = input([node('a', [])], { 'code-assistant': { enabled: false } });
+    expect(serving(buildCatalogue({ ...off, cloud }), 'code-assistant')).toEqual([]);
+  });
+});
+
 describe('slots', () => {
   it('are the engine’s: providers of one engine share one pool over roles', () => {
     const catalogue = buildCatalogue(input([node('a', [engine('e', [model('m')])])]));

@@ -64,7 +64,10 @@ function fleet(stored: readonly NodeRecord[] = []) {
     await storePending({ node: 'n1', key: new Uint8Array(32), fingerprint: FINGERPRINT });
     return { node: 'n1', address, key: new Uint8Array(32), fingerprint: FINGERPRINT };
   };
+  const cloud: string[] = [];
   const registry = new FleetRegistry({
+    onSession: (node, change) => void cloud.push(`${node} ${change}`),
+    onCloud: (node, { t }) => void cloud.push(`${node} ${t}`),
     controller: 'c1',
     clock,
     random: () => 0.5,
@@ -78,7 +81,7 @@ function fleet(stored: readonly NodeRecord[] = []) {
     },
   });
   const state = () => registry.nodes().map(({ state: at }) => at);
-  return { clock, links, events, store, registry, state };
+  return { clock, links, events, store, registry, state, cloud };
 }
 
 describe('a stored node', () => {
@@ -90,6 +93,51 @@ describe('a stored node', () => {
     await clock.settle();
     expect(state()).toEqual(['ready']);
     expect(registry.nodes()[0]?.name).toBe('workstation');
+  });
+
+  it('tells of each session once, whatever ends it, and hands its cloud messages on', async () => {
+    const { registry, links, clock, cloud } = fleet([record('n1')]);
+    registry.start();
+    const ended = { t: 'cloud-ended', permit: 'p1', aborted: true, costUsd: null } as const;
+    expect(registry.get('n1' as NodeId)?.lane).toBeNull();
+    links[0]?.up();
+    await clock.settle();
+    links[0]?.options.handlers.onCloud?.(ended);
+    expect(registry.get('n1' as NodeId)?.lane).toBe(links[0]);
+    links[0]?.lose('closed');
+    links[0]?.options.handlers.onCloud?.(ended);
+    expect(registry.get('n1' as NodeId)?.lane).toBeNull();
+    await clock.advance(1000);
+    links[1]?.up();
+    await clock.settle();
+    registry.forgetLiveness();
+    registry.stop();
+    expect(cloud).toEqual(['n1 began', 'n1 cloud-ended', 'n1 lost', 'n1 began', 'n1 lost']);
+  });
+
+  it('is ready as a machine when it only lacks an OpenRouter key', async () => {
+    const { registry, links, clock, state } = fleet([record('n1')]);
+    registry.start();
+    const openrouter = {
+      engine: 'openrouter',
+      kind: 'openrouter' as const,
+      version: null,
+      address: 'openrouter.ai',
+      reach: 'public' as const,
+      state: 'error' as const,
+      reason: 'This agent holds no OpenRouter key.',
+      processMark: null,
+      slots: 256,
+      running: 0,
+      queued: null,
+      foreign: 0,
+      errorsTotal: 0,
+      probesAnswered: 0,
+      models: [],
+    };
+    links[0]?.up(heartbeat({ engines: [openrouter] }));
+    await clock.settle();
+    expect(state()).toEqual(['ready']);
   });
 
   it('of the same name as another is told apart by its address', async () => {

@@ -177,7 +177,8 @@ describe('a session', () => {
   });
 
   it('tells apart a stopping agent, a removed pairing and a newer session', async () => {
-    const agent = await agents.start();
+    const revoked: string[] = [];
+    const agent = await agents.start({ onRevoked: (controller) => void revoked.push(controller) });
     const stays = await linkTo(agent);
     await stays.link.start();
     const newer = stays.make();
@@ -188,6 +189,7 @@ describe('a session', () => {
     await removed.link.start();
     expect(agent.server.counters().sessions).toBe(2);
     await agent.server.revoke('other');
+    expect(revoked).toEqual(['other']);
     await expect.poll(() => removed.told.lost).toEqual(['revoked']);
     await agent.server.stop();
     await expect.poll(() => stays.told.lost).toEqual(['superseded', 'bye']);
