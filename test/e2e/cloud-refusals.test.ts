@@ -156,6 +156,20 @@ describe('what OpenRouter refuses, who rests for it, and until when', () => {
     expect((await house.chat(FREE)).status).toBe(200);
   });
 
+  it('free-minute: free models rest until the reset that is reported, paid ones go on', async () => {
+    await freshModel(FREE);
+    const before = await house.budget();
+    const askedAtMs = Date.now();
+    await refuse('free-minute', FREE);
+    expect((await house.chat(FREE)).status).toBe(503);
+    const budget = await house.budget();
+    expect(budget.cuts.length).toBe(before.cuts.length);
+    expect((budget.freeTierClosedUntilMs ?? 0) - askedAtMs).toBeGreaterThan(29_000);
+    expect((budget.freeTierClosedUntilMs ?? 0) - askedAtMs).toBeLessThan(33_000);
+    expect((await house.chat(OTHER)).status).toBe(200);
+    await renewKey();
+  });
+
   it.each(['credits', 'key-limit', 'key-limit-403', 'guardrail-budget', 'workspace-budget'] as const)(
     '%s: the cloud is off with the reason, until the operator resumes it',
     async (error) => {
