@@ -224,6 +224,11 @@ function stateOf(holders: readonly Holder[], snapshot: BudgetSnapshot): Pick<Clo
     return { state: 'paused', reason: { code: 'cloud_paused', sentence: 'The cloud is paused by the operator.' } };
   if (ready.length === 0)
     return { state: 'no-agent', reason: { code: 'no_agent', sentence: 'No agent is there that could use the cloud.' } };
+  if (accepted === 0 && ready.some(({ state }) => state === 'pending'))
+    return {
+      state: 'key-missing',
+      reason: { code: 'key_pending', sentence: 'The key was sent; no agent has confirmed it yet.' },
+    };
   if (accepted === 0)
     return {
       state: 'key-missing',

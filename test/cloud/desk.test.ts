@@ -67,6 +67,7 @@ describe('the desk of the cloud', () => {
     expect(state()).toBe('key-missing');
     await room.pushKey(Buffer.from('sk-or-v1-0123456789'), {});
     expect(CloudView.parse(room.status()).holders).toMatchObject([{ nodeName: 'alpha', state: 'pending' }]);
+    expect(room.status().reason.code).toBe('key_pending');
     keys.onAck('a' as NodeId, { t: 'cloud-ack', push: 1, result: 'applied', reason: null });
     keys.onStatus('a' as NodeId, {
       t: 'cloud-status',
