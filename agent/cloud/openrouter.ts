@@ -2,7 +2,7 @@ import type { Clock } from '../../main/domain/time.ts';
 import type { ServedEngine } from '../engines/engine.ts';
 import { EngineFailure, failureOf } from '../engines/failure.ts';
 import { SpeedSignals } from '../engines/speed.ts';
-import type { CallFailure, CallHead, Trailers } from '../wire/calls.ts';
+import type { CallHead, Trailers } from '../wire/calls.ts';
 import {
   BadPush,
   CLOUD_ENGINE,
@@ -24,6 +24,7 @@ import { CloudHttp } from './http.ts';
 import { CallCancelled, type CloudJob } from './job.ts';
 import { kindOfRole, mayLeave } from './offers.ts';
 import { CloudCallFailed, failedCall } from './refusal.ts';
+import { RunningCalls } from './running-calls.ts';
 import { serveEmbed, serveRerank } from './vectors.ts';
 
 const SLOTS = 256;
@@ -48,9 +49,7 @@ export class OpenRouterEngine implements ServedEngine {
   readonly #catalogue: CloudCatalogue;
   readonly #speed = new SpeedSignals();
   readonly #desks: Desks;
-  /** Calls now running, by control plane. */
-  readonly #calls = new Map<string, Set<AbortController>>();
-  #running = 0;
+  readonly #running = new RunningCalls();
   #errors = 0;
 
   constructor(options: OpenRouterOptions) {
@@ -88,7 +87,7 @@ export class OpenRouterEngine implements ServedEngine {
    * answered late.
    */
   abort(controller: string): void {
-    for (const cut of this.#calls.get(controller) ?? []) cut.abort();
+    this.#running.abort(controller);
   }
 
   /** A session with a control plane has begun: it learns how its key stands. */
@@ -203,7 +202,7 @@ export class OpenRouterEngine implements ServedEngine {
       reason: usable ? null : 'This agent holds no OpenRouter key.',
       processMark: null,
       slots: SLOTS,
-      running: this.#running,
+      running: this.#running.count,
       queued: null,
       foreign: 0,
       errorsTotal: this.#errors,
@@ -213,20 +212,8 @@ export class OpenRouterEngine implements ServedEngine {
   }
 
   serve(call: IncomingCall): void {
-    if (this.#running >= SLOTS) {
-      call.fail(failedCall(new EngineFailure('engine_busy').failure).failure);
-      return;
-    }
-    this.#running++;
-    const { controller } = call;
-    const cut = new AbortController();
-    const calls = this.#calls.get(controller) ?? new Set();
-    this.#calls.set(controller, calls.add(cut));
-    void this.#serve(abortable(call, cut.signal)).finally(() => {
-      this.#running--;
-      calls.delete(cut);
-      if (cut.signal.aborted && !call.signal.aborted) call.fail(SILENT);
-    });
+    if (this.#running.count >= SLOTS) call.fail(failedCall(new EngineFailure('engine_busy').failure).failure);
+    else this.#running.run(call, (abortable) => this.#serve(abortable));
   }
 
   async #serve(call: IncomingCall): Promise<void> {
@@ -328,26 +315,6 @@ export class OpenRouterEngine implements ServedEngine {
     const permit = 'cloud' in call.head ? call.head.cloud?.permit : undefined;
     if (permit !== undefined) this.#options.send(call.controller, { t: 'cloud-ended', permit, aborted, costUsd });
   }
-}
-
-/** Says nothing of OpenRouter, so that the control plane waits before it counts the permit as free. */
-const SILENT: CallFailure = {
-  ...new EngineFailure('stream_interrupted', { blame: 'transport' }, 'The control plane fell silent.').failure,
-};
-
-/** The same call, ended by a second signal too. */
-function abortable(call: IncomingCall, cut: AbortSignal): IncomingCall {
-  return {
-    controller: call.controller,
-    head: call.head,
-    body: call.body,
-    signal: AbortSignal.any([call.signal, cut]),
-    respond: (head) => call.respond(head),
-    write: (chunk) => call.write(chunk),
-    drained: () => call.drained(),
-    end: (trailers) => call.end(trailers),
-    fail: (failure) => call.fail(failure),
-  };
 }
 
 const TASKS = { chat: 'chat', embed: 'embed', rerank: 'rerank', tokenize: null } as const;
