@@ -1,6 +1,6 @@
 import type { ReactElement } from 'react';
 import { useI18n } from '../i18n/i18n.tsx';
-import { lastKnown, type Point } from './points.ts';
+import { lastKnown } from './points.ts';
 import { markerPath, type SeriesStyle, seriesStyle, seriesVar } from './series-style.ts';
 import type { ChartMark, ChartSeries } from './time-series.tsx';
 
@@ -105,28 +105,6 @@ export function PointTip(props: TipProps): ReactElement | null {
       ))}
     </div>
   );
-}
-
-/**
- * A marker about every sixth of the line, so that lines are told apart without colour, and on a point that stands alone, which no
- * line would show. The chart gives the place.
- */
-export function PointDot(props: {
-  readonly look: SeriesStyle;
-  readonly series: string;
-  readonly rows: readonly Point[];
-  readonly cx?: number;
-  readonly cy?: number;
-  readonly index?: number;
-}): ReactElement | null {
-  const { cx, cy, index = 0 } = props;
-  if (typeof cx !== 'number' || typeof cy !== 'number') return null;
-  const every = Math.max(4, Math.floor(props.rows.length / 6));
-  const value = (at: number) => props.rows[at]?.[props.series] ?? null;
-  const alone = value(index - 1) === null && value(index + 1) === null;
-  return alone || index % every === Math.floor(every / 2) ? (
-    <path d={markerPath(props.look.marker, cx, cy)} fill={seriesVar(props.look.colour)} />
-  ) : null;
 }
 
 /** An hour of one value without axes; for its figure see the text beside it. */

@@ -1,4 +1,4 @@
-import { type ReactElement, useMemo } from 'react';
+import { memo, type ReactElement, useMemo } from 'react';
 import {
   Area,
   Bar,
@@ -13,7 +13,8 @@ import {
   YAxis,
 } from 'recharts';
 import { useI18n } from '../i18n/i18n.tsx';
-import { barFill, Hatches, Legend, PointDot, PointTip } from './parts.tsx';
+import { Markers } from './markers.tsx';
+import { barFill, Hatches, Legend, PointTip } from './parts.tsx';
 import { labelSides, MAX_POINTS, type Point, roundMaximum, ticks, toPoints, valueTicks } from './points.ts';
 import { type SeriesStyle, seriesStyle, seriesVar } from './series-style.ts';
 import { TableView } from './table-view.tsx';
@@ -70,8 +71,11 @@ export const MARGIN = { top: 18, right: 10, bottom: 0, left: 0 } as const;
 const axisWidth = (labels: readonly string[]): number =>
   Math.max(40, 7.2 * Math.max(...labels.map((one) => one.length)) + 10);
 
-/** The one chart of the console: values over time on a shared axis. Nothing moves by itself, and a gap stays a gap. */
-export function TimeSeries(props: TimeSeriesProps): ReactElement {
+/**
+ * The one chart of the console: values over time on a shared axis. Nothing moves by itself, and a gap stays a gap. Drawing costs more
+ * than all the rest of a page, so it is done when its properties are others, and pages keep them the same ones while they can.
+ */
+export const TimeSeries = memo(function TimeSeries(props: TimeSeriesProps): ReactElement {
   const { atMs, series, stepMs, maxPoints = MAX_POINTS } = props;
   const points = useMemo(() => {
     // A row that makes a gap in lines would make bars as thin as the way to its neighbour.
@@ -91,7 +95,7 @@ export function TimeSeries(props: TimeSeriesProps): ReactElement {
       <Legend series={props.series} format={props.format} />
     </>
   );
-}
+});
 
 function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): ReactElement {
   const { t, f } = useI18n();
@@ -175,7 +179,13 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
             cursor={{ stroke: 'var(--edge)', strokeWidth: 1 }}
             content={<PointTip series={props.series} marks={marks} reachMs={reachMs} format={props.format} />}
           />
-          {props.series.map((series) => shapeOf(series, props.points))}
+          {props.series.map(shapeOf)}
+          <Markers
+            points={props.points}
+            series={props.series}
+            span={[props.fromMs, props.toMs]}
+            domain={[bottom, top]}
+          />
           {props.threshold && (
             <ReferenceLine
               y={props.threshold.value}
@@ -246,7 +256,7 @@ function highest(points: readonly Point[], series: readonly ChartSeries[]): numb
   return best;
 }
 
-function shapeOf(series: ChartSeries, points: readonly Point[]): ReactElement {
+function shapeOf(series: ChartSeries): ReactElement {
   const look = series.style ?? seriesStyle(series.id);
   const colour = seriesVar(look.colour);
   const shared = { dataKey: series.id, name: series.label, isAnimationActive: false } as const;
@@ -277,7 +287,7 @@ function shapeOf(series: ChartSeries, points: readonly Point[]): ReactElement {
       stroke={colour}
       strokeWidth={1.6}
       strokeDasharray={look.dash}
-      dot={<PointDot look={look} series={series.id} rows={points} />}
+      dot={false}
       activeDot={false}
       connectNulls={false}
     />

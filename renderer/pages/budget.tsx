@@ -1,10 +1,11 @@
-import { type FormEvent, type ReactElement, useMemo } from 'react';
+import { type FormEvent, type ReactElement, useCallback, useMemo } from 'react';
 import { useStore } from 'zustand';
 import { OVERRIDE_MAX, RANGES } from '../../preload/contract/names.ts';
 import type { BudgetView, Range, SpendView } from '../../preload/contract.ts';
 import { useUi } from '../app/ui.tsx';
 import { ChartPanel } from '../charts/chart-panel.tsx';
 import { chartMarks } from '../charts/marks.ts';
+import type { ChartSpan } from '../charts/time-series.tsx';
 import { Segments } from '../components/controls.tsx';
 import { DataTable } from '../components/data-table.tsx';
 import { Moment } from '../components/moment.tsx';
@@ -12,9 +13,11 @@ import { Failure, Panel } from '../components/panel.tsx';
 import { Note, Status, type Tone } from '../components/status.tsx';
 import { UNKNOWN } from '../format/format.ts';
 import { useI18n } from '../i18n/i18n.tsx';
-import { useChange, useRead, useTopic } from '../state/console.tsx';
-import { RANGE_MS, RENEW_MS, withSamples } from '../state/live-history.ts';
+import { useChange, useTopic } from '../state/console.tsx';
+import { RANGE_MS } from '../state/live-history.ts';
 import { useNow } from '../state/ticker.tsx';
+import { useHistory } from '../state/use-history.ts';
+import { useSteady } from '../state/use-steady.ts';
 
 const BUDGET_TONE: Readonly<Record<BudgetView['state'], Tone>> = {
   steady: 'ok',
@@ -89,23 +92,22 @@ function NextStep({ budget }: { readonly budget: BudgetView }): ReactElement {
 }
 
 const NO_CUTS: BudgetView['cuts'] = [];
+const NO_MOMENTS: readonly number[] = [];
 
 function PermitsChart({ cuts }: { readonly cuts: BudgetView['cuts'] }): ReactElement {
   const i18n = useI18n();
   const { t, f } = i18n;
   const ui = useUi();
   const { range } = useStore(ui);
-  const now = useNow();
-  const overview = useRead('overview.get', { range }, { everyMs: RENEW_MS[range] });
-  const samples = useTopic('series');
-  const history = useMemo(
-    () => (overview.data ? withSamples(overview.data.history, samples ?? []) : null),
-    [overview.data, samples],
-  );
-  const end = Math.max(now, history?.atMs.at(-1) ?? 0);
-  const series = useMemo(
-    () =>
-      (history?.permits ?? []).map(({ id, values }) => ({
+  const { overview, history, endMs } = useHistory({ range });
+  const steadyCuts = useSteady(cuts);
+  const drawn = useMemo(() => {
+    const span = (kind: ChartSpan['kind']) => (one: { readonly fromMs: number; readonly toMs: number }) => ({
+      ...one,
+      kind,
+    });
+    return {
+      series: (history?.permits ?? []).map(({ id, values }) => ({
         id,
         values,
         shape: id === 'permits.inFlight' ? ('area' as const) : ('step' as const),
@@ -117,32 +119,30 @@ function PermitsChart({ cuts }: { readonly cuts: BudgetView['cuts'] }): ReactEle
               : 'permits.ceiling',
         ),
       })),
-    [history, t],
-  );
+      spans: [...(history?.gaps ?? []).map(span('gap')), ...(history?.cooldowns ?? []).map(span('cooldown'))],
+      marks: chartMarks(
+        (history?.marks ?? []).filter((mark) => mark.kind === 'cut'),
+        steadyCuts,
+        i18n,
+      ),
+    };
+  }, [history, steadyCuts, i18n, t]);
+  const format = useCallback((value: number | null) => f.number(value), [f]);
   return (
     <ChartPanel
       title={t('overview.permits')}
       sub={t('overview.account')}
       unit={t('unit.permits')}
-      atMs={history?.atMs ?? []}
+      atMs={history?.atMs ?? NO_MOMENTS}
       stepMs={history?.stepMs ?? 1000}
-      series={series}
+      {...drawn}
       height={260}
-      fromMs={end - RANGE_MS[range]}
-      toMs={end}
+      fromMs={endMs - RANGE_MS[range]}
+      toMs={endMs}
       live
       broadcast
       whole
-      marks={chartMarks(
-        (history?.marks ?? []).filter((mark) => mark.kind === 'cut'),
-        cuts,
-        i18n,
-      )}
-      spans={[
-        ...(history?.gaps ?? []).map((span) => ({ ...span, kind: 'gap' as const })),
-        ...(history?.cooldowns ?? []).map((span) => ({ ...span, kind: 'cooldown' as const })),
-      ]}
-      format={(value) => f.number(value)}
+      format={format}
       loading={overview.isPending}
       error={overview.data ? null : overview.error}
       onRetry={() => void overview.refetch()}

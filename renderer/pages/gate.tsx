@@ -170,9 +170,9 @@ function columnsOf({ t, f, say }: I18n): readonly Column<VerdictView>[] {
           {row.founder && <span className="quiet"> {t('gate.founder')}</span>}
           <small>
             {row.kind === 'cloud' ? (
-              <Short text={`${row.engineKind} ${t('gate.through', { machine: row.nodeName })}`} most={28} />
+              <Short text={t('gate.through', { machine: row.nodeName })} most={26} />
             ) : (
-              <Short text={`${row.engineKind}, ${row.model}`} most={28} />
+              <Short text={`${row.engineKind}, ${row.model}`} most={26} />
             )}
           </small>
         </>
@@ -212,9 +212,10 @@ function columnsOf({ t, f, say }: I18n): readonly Column<VerdictView>[] {
   ];
 }
 
-/** Counts are whole, norms have two digits, everything else is a cosine. `nearest` counts the probes that went astray. */
+/** Counts are whole, norms have two digits, everything else is a cosine; some checks have a figure worth showing only when they fail. */
 function checkFigure(check: CheckView, f: I18n['f']): string | null {
-  if (check.figure === null || (check.check === 'nearest' && check.state === 'pass')) return null;
-  if (check.check === 'width' || check.check === 'limit' || check.check === 'nearest') return f.number(check.figure);
+  const onlyWhenItFails = check.check === 'nearest' || check.check === 'limit';
+  if (check.figure === null || (onlyWhenItFails && check.state === 'pass')) return null;
+  if (check.check === 'width' || check.check === 'nearest') return f.number(check.figure);
   return check.check === 'norm' ? f.number(check.figure, 2) : f.cosine(check.figure);
 }

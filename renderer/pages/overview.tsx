@@ -1,7 +1,15 @@
-import { type ReactElement, useMemo, useState } from 'react';
+import { type ReactElement, useCallback, useMemo, useState } from 'react';
 import { useStore } from 'zustand';
 import { RANGES, ROLE_IDS } from '../../preload/contract/names.ts';
-import type { BudgetView, FiguresView, HistoryView, LastHourView, Range, Series } from '../../preload/contract.ts';
+import type {
+  BudgetView,
+  FiguresView,
+  HistoryView,
+  LastHourView,
+  MarkView,
+  Range,
+  Series,
+} from '../../preload/contract.ts';
 import { useUi } from '../app/ui.tsx';
 import { ChartPanel } from '../charts/chart-panel.tsx';
 import { chartMarks } from '../charts/marks.ts';
@@ -10,9 +18,10 @@ import type { ChartSeries, ChartSpan } from '../charts/time-series.tsx';
 import { Segments } from '../components/controls.tsx';
 import { useStaleAge } from '../components/panel.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
-import { useRead, useTopic } from '../state/console.tsx';
-import { RANGE_MS, RENEW_MS, withSamples } from '../state/live-history.ts';
-import { useNow } from '../state/ticker.tsx';
+import { useTopic } from '../state/console.tsx';
+import { RANGE_MS } from '../state/live-history.ts';
+import { useHistory } from '../state/use-history.ts';
+import { useSteady } from '../state/use-steady.ts';
 import { useWindowHeight } from '../state/window-size.ts';
 import { NeedsYou } from './overview-needs.tsx';
 
@@ -23,6 +32,7 @@ function chartHeight(windowPx: number): number {
 const MOST_BARS = 60;
 const MOST_LATENCY_POINTS = 75;
 const NO_CUTS: BudgetView['cuts'] = [];
+const NO_MOMENTS: readonly number[] = [];
 type RoleId = (typeof ROLE_IDS)[number];
 
 /** The range, and the way back to now after a stretch was drawn. */
@@ -50,19 +60,15 @@ export function RangeTools(): ReactElement {
 export function OverviewPage(): ReactElement {
   const { range, zoom } = useStore(useUi());
   const [role, setRole] = useState<RoleId>('code-assistant');
-  const overview = useRead('overview.get', { range, role }, { everyMs: zoom ? false : RENEW_MS[range] });
-  const samples = useTopic('series');
-  const latest = samples?.at(-1);
-  const history = useMemo(
-    () => (overview.data ? withSamples(overview.data.history, samples ?? []) : null),
-    [overview.data, samples],
-  );
+  const { overview, history, endMs } = useHistory({ range, role }, zoom !== null);
+  const latest = useTopic('series')?.at(-1);
   return (
     <div className="stack">
       <Figures figures={latest?.figures ?? overview.data?.figures ?? null} />
       <div className="overview">
         <Charts
           history={history}
+          endMs={endMs}
           loading={overview.isPending}
           error={overview.isError && !overview.data ? overview.error : null}
           onRetry={() => void overview.refetch()}
@@ -141,6 +147,7 @@ function LastHourFigures({ figures }: { readonly figures: LastHourView | null })
 
 interface ChartsProps {
   readonly history: HistoryView | null;
+  readonly endMs: number;
   readonly loading: boolean;
   readonly error: unknown;
   readonly onRetry: () => void;
@@ -160,12 +167,10 @@ function Charts(props: ChartsProps): ReactElement {
   const { t, f } = i18n;
   const ui = useUi();
   const { range, zoom } = useStore(ui);
-  const budget = useTopic('budget');
-  const now = useNow();
+  const cuts = useSteady(useTopic('budget')?.cuts ?? NO_CUTS);
   const height = chartHeight(useWindowHeight());
   const { history } = props;
-  const end = Math.max(history?.atMs.at(-1) ?? 0, now);
-  const [fromMs, toMs] = zoom ?? [end - RANGE_MS[range], end];
+  const [fromMs, toMs] = zoom ?? [props.endMs - RANGE_MS[range], props.endMs];
   // Whole steps, so that no bar gets one more than its neighbours.
   const stepMs = history?.stepMs ?? 1000;
   const barMs = stepMs * Math.max(1, Math.ceil(RANGE_MS[range] / stepMs / MOST_BARS));
@@ -184,11 +189,24 @@ function Charts(props: ChartsProps): ReactElement {
     }),
     [history, refusals, t],
   );
-  const gaps: ChartSpan[] = (history?.gaps ?? []).map((gap) => ({ ...gap, kind: 'gap' }));
-  const cooldowns: ChartSpan[] = (history?.cooldowns ?? []).map((span) => ({ ...span, kind: 'cooldown' }));
-  const marks = history?.marks ?? [];
+  const { gaps, gapsAndCooldowns } = useMemo(() => {
+    const all: ChartSpan[] = (history?.gaps ?? []).map((gap) => ({ ...gap, kind: 'gap' }));
+    const cooldowns: ChartSpan[] = (history?.cooldowns ?? []).map((span) => ({ ...span, kind: 'cooldown' }));
+    return { gaps: all, gapsAndCooldowns: [...all, ...cooldowns] };
+  }, [history]);
+  const marks = useMemo(() => {
+    const of = (...kinds: readonly MarkView['kind'][]) =>
+      chartMarks(
+        (history?.marks ?? []).filter(({ kind }) => kinds.includes(kind)),
+        cuts,
+        i18n,
+      );
+    return { queue: of('node', 'restart'), cuts: of('cut') };
+  }, [history, cuts, i18n]);
+  const format = useCallback((value: number | null) => f.number(value), [f]);
+  const select = useCallback((from: number, to: number) => ui.setState({ zoom: [from, to] }), [ui]);
   const shared = {
-    atMs: history?.atMs ?? [],
+    atMs: history?.atMs ?? NO_MOMENTS,
     stepMs,
     height,
     fromMs,
@@ -199,7 +217,8 @@ function Charts(props: ChartsProps): ReactElement {
     loading: props.loading,
     error: props.error,
     onRetry: props.onRetry,
-    onSelect: (from: number, to: number) => ui.setState({ zoom: [from, to] }),
+    onSelect: select,
+    format,
   };
   return (
     <div className="charts">
@@ -210,13 +229,8 @@ function Charts(props: ChartsProps): ReactElement {
         unit={t('unit.requests')}
         whole
         series={series.queue}
-        marks={chartMarks(
-          marks.filter((mark) => mark.kind === 'node' || mark.kind === 'restart'),
-          NO_CUTS,
-          i18n,
-        )}
+        marks={marks.queue}
         spans={gaps}
-        format={(value) => f.number(value)}
       />
       <ChartPanel
         {...shared}
@@ -227,7 +241,6 @@ function Charts(props: ChartsProps): ReactElement {
         maxPoints={MOST_LATENCY_POINTS}
         series={series.latency}
         spans={gaps}
-        format={(value) => f.number(value)}
         tools={
           <select
             className="link quiet"
@@ -250,13 +263,8 @@ function Charts(props: ChartsProps): ReactElement {
         unit={t('unit.tooMany', { step: f.duration(barMs) })}
         whole
         series={series.tooMany}
-        marks={chartMarks(
-          marks.filter((mark) => mark.kind === 'cut'),
-          budget?.cuts ?? NO_CUTS,
-          i18n,
-        )}
+        marks={marks.cuts}
         spans={gaps}
-        format={(value) => f.number(value)}
       />
       <ChartPanel
         {...shared}
@@ -265,8 +273,7 @@ function Charts(props: ChartsProps): ReactElement {
         unit={t('unit.permits')}
         whole
         series={series.permits}
-        spans={[...gaps, ...cooldowns]}
-        format={(value) => f.number(value)}
+        spans={gapsAndCooldowns}
       />
     </div>
   );

@@ -5,6 +5,7 @@ import { useNavigation } from '../app/place.tsx';
 import { useUi } from '../app/ui.tsx';
 import { Segments } from '../components/controls.tsx';
 import { Failure, Panel } from '../components/panel.tsx';
+import { Short } from '../components/short.tsx';
 import { Note } from '../components/status.tsx';
 import { UNKNOWN } from '../format/format.ts';
 import { useI18n } from '../i18n/i18n.tsx';
@@ -115,11 +116,13 @@ function Role({ role, onOpen }: { readonly role: RoleView; readonly onOpen: () =
       </div>
       <dl className="details">
         <Fact label={t('role.models')}>
-          {role.serving.length === 0 ? (
-            UNKNOWN
-          ) : (
-            <span className="mono">{role.serving.map((one) => one.model).join(', ')}</span>
-          )}
+          {role.serving.length === 0
+            ? UNKNOWN
+            : role.serving.map((one) => (
+                <div key={`${one.kind} ${one.model}`} className="mono">
+                  <Short text={one.model} most={26} />
+                </div>
+              ))}
         </Fact>
         <Fact label={t('role.ready')}>
           {t('role.readyCounts', { local: f.number(role.localReady), cloud: f.number(role.cloudReady) })}

@@ -8,6 +8,8 @@ import { smaller } from './png.ts';
 
 export const WIDE = { width: 1280, height: 800 } as const;
 export const SMALL = { width: 900, height: 600 } as const;
+/** The rehearsal itself keeps the machine busy. */
+const PATIENCE_MS = 120_000;
 type Size = typeof WIDE | typeof SMALL;
 export type Theme = 'light' | 'dark';
 
@@ -45,6 +47,7 @@ export class Camera {
     const context = await this.#browser.newContext({ locale: 'en-US', viewport: WIDE, reducedMotion: 'reduce' });
     await context.addInitScript((session) => sessionStorage.setItem('switchyard.session', session), token);
     const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
     page.on('pageerror', (error) => this.complaints.push(error.message));
     page.on('console', (message) => {
       if (message.text().includes('Content Security Policy')) this.complaints.push(message.text());
@@ -53,12 +56,20 @@ export class Camera {
     return page;
   }
 
-  async shot(page: Page, name: string, theme: Theme, size: Size = WIDE): Promise<void> {
+  /** @param colours `exact` for pictures with soft shadows, which few colours would show as rings */
+  async shot(
+    page: Page,
+    name: string,
+    theme: Theme,
+    size: Size = WIDE,
+    colours: 'few' | 'exact' = 'few',
+  ): Promise<void> {
     await page.setViewportSize(size);
     await page.emulateMedia({ colorScheme: theme });
     // Two frames: the charts measure themselves, then draw.
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-    const png = smaller(await page.screenshot({ animations: 'disabled', caret: 'hide' }));
+    const whole = await page.screenshot({ animations: 'disabled', caret: 'hide' });
+    const png = colours === 'few' ? smaller(whole) : whole;
     const file = `${name}-${theme}${size === SMALL ? '-900x600' : ''}.png`;
     writeFileSync(path.join(this.#folder, file), png);
     this.taken.push({ name: file, bytes: png.length });

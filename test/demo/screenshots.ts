@@ -5,7 +5,7 @@ import Database from 'better-sqlite3';
 import type { Page } from 'playwright-core';
 import { until } from '../support/cloud.ts';
 import { type ControlPlane, removeTemporaryFolders, startControlPlane } from '../support/processes.ts';
-import { assertMarks, Camera, go, SMALL, settled } from './camera.ts';
+import { assertMarks, Camera, go, SMALL, settled, WIDE } from './camera.ts';
 import { DemoFleet } from './fleet.ts';
 import { Traffic } from './traffic.ts';
 import { Weather } from './weather.ts';
@@ -28,7 +28,7 @@ async function firstRun(camera: Camera): Promise<void> {
     await page.getByRole('heading', { name: 'Welcome' }).waitFor();
     await page.locator('.holders .status.ok').first().waitFor();
     await page.getByRole('button', { name: 'Send a test request' }).click();
-    await page.getByText('answered in').waitFor({ timeout: 60_000 });
+    await page.getByText('answered in').waitFor();
     await camera.shots(page, 'first-run', true);
   } finally {
     await plane.stop();
@@ -115,7 +115,7 @@ async function pages(camera: Camera, fleet: DemoFleet, page: Page): Promise<void
   await camera.shots(page, 'settings');
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox').fill('work');
-  await camera.shot(page, 'palette', 'light');
+  await camera.shot(page, 'palette', 'light', WIDE, 'exact');
   await page.keyboard.press('Escape');
 }
 
@@ -129,7 +129,7 @@ async function refusedCode(camera: Camera, fleet: DemoFleet, page: Page): Promis
   await sheet.getByLabel('Join code').fill('7K3M-9QXA-1B2C-D4EF');
   await sheet.getByRole('button', { name: 'Pair', exact: true }).click();
   await sheet.getByRole('alert').waitFor();
-  await camera.shot(page, 'fleet-refused', 'light');
+  await camera.shot(page, 'fleet-refused', 'light', WIDE, 'exact');
   await page.keyboard.press('Escape');
 }
 
@@ -139,7 +139,7 @@ async function lockedDatabase(camera: Camera, plane: ControlPlane, page: Page): 
   database.exec('BEGIN IMMEDIATE');
   try {
     await go(page, 'roles');
-    await page.locator('.banner').waitFor({ timeout: 60_000 });
+    await page.locator('.banner').waitFor();
     await camera.shot(page, 'roles-error', 'light');
   } finally {
     database.exec('ROLLBACK');
@@ -148,23 +148,25 @@ async function lockedDatabase(camera: Camera, plane: ControlPlane, page: Page): 
 }
 
 /** The control plane's process stands still, then is gone. */
-async function silence(camera: Camera, plane: ControlPlane, page: Page): Promise<void> {
+async function silence(camera: Camera, plane: ControlPlane, page: Page, unread: string): Promise<void> {
   await go(page, 'overview');
+  await page.locator('.banner').waitFor({ state: 'hidden' });
   await settled(page);
   plane.kill('SIGSTOP');
-  await page.locator('[data-stale]').first().waitFor({ timeout: 60_000 });
+  await page.locator('[data-stale]').first().waitFor();
   await page.waitForTimeout(12_000);
   await camera.shots(page, 'overview-stale');
   plane.kill('SIGKILL');
   await plane.gone;
-  await page.locator('.banner').waitFor({ timeout: 60_000 });
+  await page.locator('.banner').waitFor();
   await go(page, 'fleet');
   await camera.shot(page, 'fleet-stale', 'dark');
-  await page.evaluate(() => {
-    location.hash = '#/settings';
-  });
-  await page.getByRole('alert').first().waitFor({ timeout: 30_000 });
-  await camera.shots(page, 'settings-error');
+  // A request whose story was not read before: nobody is left to tell it.
+  await page.evaluate((id) => {
+    location.hash = `#/requests/${id}`;
+  }, unread);
+  await page.getByRole('alert').first().waitFor();
+  await camera.shots(page, 'requests-error');
 }
 
 async function main(): Promise<void> {
@@ -200,7 +202,8 @@ async function main(): Promise<void> {
     await pages(camera, fleet, page);
     await refusedCode(camera, fleet, page);
     await lockedDatabase(camera, fleet.plane, page);
-    await silence(camera, fleet.plane, page);
+    const { requests } = await fleet.operator.get<{ requests: { id: string }[] }>('requests?limit=1');
+    await silence(camera, fleet.plane, page, requests[0]?.id ?? '');
     if (camera.complaints.length > 0) throw new Error(`The console complained: ${camera.complaints.join('; ')}`);
     const bytes = camera.taken.reduce((sum, one) => sum + one.bytes, 0);
     for (const one of camera.taken) console.log(`${(one.bytes / 1024).toFixed(0).padStart(5)} kB  ${one.name}`);

@@ -48,7 +48,7 @@ const embed = (role: RoleId, least: number, most: number, random: () => number):
 const CLIENTS: readonly Client[] = [
   {
     project: 'editor',
-    rate: [0.7, 3],
+    rate: [0.6, 2.1],
     next: (random) => chat('code-assistant', 24 + Math.floor(random() * 64), random),
   },
   { project: 'editor', rate: [0.4, 0.8], next: (random) => embed('embedding', 1, 3, random) },
@@ -63,7 +63,7 @@ const CLIENTS: readonly Client[] = [
   },
   { project: 'indexer', rate: [0.25, 0.6], next: (random) => embed('embedding', 48, 160, random) },
   { project: 'indexer', rate: [0.2, 0.35], next: (random) => embed('code-embedding', 16, 64, random) },
-  { project: 'sandbox', rate: [0.4, 3.2], next: (random) => chat('rlm', 32 + Math.floor(random() * 32), random) },
+  { project: 'sandbox', rate: [0.3, 2], next: (random) => chat('rlm', 32 + Math.floor(random() * 32), random) },
 ];
 
 export interface TrafficPorts {
