@@ -17,6 +17,8 @@ import type { AgentPort } from './ports.ts';
 
 const ANSWER_MS = 30_000;
 const FRESH_MS = 600_000;
+/** Models whose upstreams are remembered. */
+const MAX_REMEMBERED = 64;
 
 /** One cloud provider that an agent could serve: a model, with one pinned upstream where vectors must be comparable. */
 export interface CloudRoute {
@@ -51,6 +53,7 @@ export class CloudCatalogue {
   readonly #asked = new Map<number, { readonly node: NodeId; readonly settle: (answer: CloudAnswer | null) => void }>();
   #nextAsk = 1;
   #models: { readonly list: readonly CatalogueModel[]; readonly atMs: number } | null = null;
+  readonly #endpoints = new Map<string, { readonly list: readonly CatalogueEndpoint[]; readonly atMs: number }>();
 
   constructor(options: CloudCatalogueOptions) {
     this.#options = options;
@@ -125,9 +128,20 @@ export class CloudCatalogue {
     return answer.models;
   }
 
-  /** Where a model is served. Null: it could not be read. */
+  /** Where a model is served, read by any agent; kept 10 min. Null: it could not be read, or is not offered. */
   async endpoints(model: string): Promise<readonly CatalogueEndpoint[] | null> {
-    return (await this.#askAnyone({ what: 'endpoints', model }))?.endpoints ?? null;
+    const nowMs = this.#options.clock.nowMs();
+    const known = this.#endpoints.get(model);
+    if (known !== undefined && nowMs - known.atMs < FRESH_MS) return known.list;
+    const list = (await this.#askAnyone({ what: 'endpoints', model }))?.endpoints ?? null;
+    if (list === null) return null;
+    this.#endpoints.delete(model);
+    this.#endpoints.set(model, { list, atMs: nowMs });
+    for (const oldest of this.#endpoints.keys()) {
+      if (this.#endpoints.size <= MAX_REMEMBERED) break;
+      this.#endpoints.delete(oldest);
+    }
+    return list;
   }
 
   /** Lets one agent ask `/key`. True: the key works. */

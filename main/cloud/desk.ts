@@ -1,3 +1,4 @@
+import type { CatalogueEndpoint } from '../../agent/wire/cloud.ts';
 import type { KeyPush as KeyPushOptions, Output } from '../../preload/contract.ts';
 import { MAX_PERMITS } from '../budget/ceiling.ts';
 import type { BudgetSnapshot } from '../budget/snapshot.ts';
@@ -16,6 +17,9 @@ type BudgetView = Output<'budget.get'>;
 type CloudView = Output<'cloud.status'>;
 type Reason = CloudView['reason'];
 
+/** How long a page waits for the live catalogue. */
+const PATIENCE_MS = 8000;
+
 export interface CloudDeskOptions {
   readonly clock: Clock;
   readonly budget: BudgetService;
@@ -33,8 +37,6 @@ export class CloudRoom implements CloudDesk {
   readonly #options: CloudDeskOptions;
   /** Suggestion that the operator has set aside. */
   #dismissed: number | null = null;
-  /** Models with their upstreams, read when somebody first asks. */
-  #models: Awaited<ReturnType<CloudCatalogue['models']>> = null;
 
   constructor(options: CloudDeskOptions) {
     this.#options = options;
@@ -132,23 +134,36 @@ export class CloudRoom implements CloudDesk {
     return { offered: null, nearest: [] };
   }
 
-  modelsFor(role: RoleId): Output<'roles.models'>['cloud'] {
-    // Read in the background: the page that asks is drawn again when it is there.
-    void this.#options.catalogue.models().then((models) => {
-      this.#models = models;
-    });
+  async modelsFor(role: RoleId, chosen: string | null): Promise<Output<'roles.models'>['cloud']> {
+    const { catalogue } = this.#options;
+    const [models, endpoints] = await Promise.all([
+      this.#soon(catalogue.models()),
+      chosen === null ? null : this.#soon(catalogue.endpoints(chosen)),
+    ]);
+    if (models === null) return null;
     const kind = ROLES[role].task;
-    return (
-      this.#models
-        ?.filter((model) => model.kind === kind)
-        .map(({ model, contextTokens, promptUsd, completionUsd }) => ({
-          model,
-          contextTokens,
-          promptUsdPerMillion: perMillion(promptUsd),
-          completionUsdPerMillion: perMillion(completionUsd),
-          upstreams: [],
-        })) ?? null
-    );
+    return models
+      .filter((model) => model.kind === kind)
+      .map(({ model, contextTokens, promptUsd, completionUsd }) => ({
+        model,
+        contextTokens,
+        promptUsdPerMillion: perMillion(promptUsd),
+        completionUsdPerMillion: perMillion(completionUsd),
+        upstreams: model === chosen && endpoints !== null ? endpoints.map(upstreamView) : null,
+      }));
+  }
+
+  /** Null when it takes longer than a person should look at an empty page. What is read later is there the next time. */
+  async #soon<T>(reading: Promise<T | null>): Promise<T | null> {
+    let stop = () => {};
+    const late = new Promise<null>((resolve) => {
+      stop = this.#options.clock.after(PATIENCE_MS, () => resolve(null));
+    });
+    try {
+      return await Promise.race([reading, late]);
+    } finally {
+      stop();
+    }
   }
 
   #budgetView(snapshot: BudgetSnapshot): BudgetView {
@@ -271,6 +286,26 @@ function rateReason(trusted: boolean): Reason {
 function spendView(line: SpendLine) {
   const { id, day, month, caps } = line;
   return { id, dayUsd: day.spentUsd, dayCapUsd: caps.dayUsd, monthUsd: month.spentUsd, monthCapUsd: caps.monthUsd };
+}
+
+function upstreamView({
+  tag,
+  upstream,
+  quantization,
+  contextTokens,
+  promptUsd,
+  completionUsd,
+  healthy,
+}: CatalogueEndpoint) {
+  return {
+    slug: tag,
+    name: upstream,
+    quantization,
+    contextTokens,
+    promptUsdPerMillion: perMillion(promptUsd),
+    completionUsdPerMillion: perMillion(completionUsd),
+    healthy,
+  };
 }
 
 function perMillion(usdPerToken: number | null): number | null {

@@ -21,5 +21,9 @@ export interface CloudDesk {
   spentUsd(role: RoleId): { readonly dayUsd: number | null; readonly monthUsd: number | null };
   /** Is the role's cloud model offered; null when the catalogue could not be asked. */
   offered(model: string): { readonly offered: boolean | null; readonly nearest: readonly string[] };
-  modelsFor(role: RoleId): Output<'roles.models'>['cloud'];
+  /**
+   * Models of the live catalogue that could do the role's work; of `chosen` also where it is served. Null: it could not be read, or
+   * not soon.
+   */
+  modelsFor(role: RoleId, chosen: string | null): Promise<Output<'roles.models'>['cloud']>;
 }

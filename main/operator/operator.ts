@@ -104,7 +104,7 @@ export function operatorOf(house: House): Operations {
         founders: effect === 'new-space' ? founders(id) : [],
       };
     },
-    'roles.models': async ({ id }) => roleModels(id, house),
+    'roles.models': async ({ id, model }) => await roleModels(id, model, house),
 
     'gate.list': async ({ role: only }) => ({
       verdicts: verdictViews(house).filter((view) => !only || view.role === only),

@@ -181,7 +181,12 @@ export function founderView(
   };
 }
 
-export function roleModels(role: RoleId, house: House): Output<'roles.models'> {
+/** `model`: whose upstreams are wanted; undefined: those of the role's own cloud model. */
+export async function roleModels(
+  role: RoleId,
+  model: string | undefined,
+  house: House,
+): Promise<Output<'roles.models'>> {
   const { task } = ROLES[role];
   const local = new Map<
     string,
@@ -211,6 +216,6 @@ export function roleModels(role: RoleId, house: House): Output<'roles.models'> {
       nodes: nodes.size,
       sizeBytes,
     })),
-    cloud: house.cloud.modelsFor(role),
+    cloud: await house.cloud.modelsFor(role, model ?? house.roles()[role].cloud.model),
   };
 }

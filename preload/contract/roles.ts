@@ -114,8 +114,9 @@ export const rolesOperations = {
     }),
   ),
   'roles.models': read(
-    'Models that could serve a role',
-    z.strictObject({ id: RoleName }),
+    'Models that could serve a role, and where one of them is served in the cloud',
+    /** `model`: the cloud model whose upstreams are wanted; absent: the one the role is set to. */
+    z.strictObject({ id: RoleName, model: z.string().min(1).max(160).optional() }),
     z.object({
       local: z.array(
         z.object({ model: z.string(), aliases: z.array(z.string()), nodes: count, sizeBytes: amount.nullable() }),
@@ -128,7 +129,21 @@ export const rolesOperations = {
             contextTokens: count.nullable(),
             promptUsdPerMillion: amount.nullable(),
             completionUsdPerMillion: amount.nullable(),
-            upstreams: z.array(z.object({ slug: z.string(), quantization: z.string().nullable() })),
+            /** Where it may be pinned to; null when nobody asked for this model's, or they could not be read. */
+            upstreams: z
+              .array(
+                z.object({
+                  /** What a pin names. */
+                  slug: z.string(),
+                  name: z.string(),
+                  quantization: z.string().nullable(),
+                  contextTokens: count.nullable(),
+                  promptUsdPerMillion: amount.nullable(),
+                  completionUsdPerMillion: amount.nullable(),
+                  healthy: z.boolean(),
+                }),
+              )
+              .nullable(),
           }),
         )
         .nullable(),

@@ -4,6 +4,7 @@ import { Check, Side } from '../components/controls.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useRead } from '../state/console.tsx';
 import { NewSpaceSheet } from './role-space.tsx';
+import { UpstreamPicker } from './role-upstreams.tsx';
 import { HurdleNote, useRoleChange } from './roles.tsx';
 
 /** Empty means "none"; a comma is taken for a point. */
@@ -54,7 +55,10 @@ export function patchOf(role: RoleView, form: FormData, auto: boolean): RolePatc
 /** Models, pin, threshold and caps of one role. */
 export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly onClose: () => void }): ReactElement {
   const { t, f } = useI18n();
-  const models = useRead('roles.models', { id: role.id });
+  /** The cloud model in the field, once it has been left: its upstreams are looked up before it is saved. */
+  const [chosen, setChosen] = useState(role.cloud.model ?? '');
+  const [pins, setPins] = useState(role.cloud.upstreams.join(', '));
+  const models = useRead('roles.models', { id: role.id, ...(chosen === '' ? {} : { model: chosen.slice(0, 160) }) });
   const { change, busy, hurdle, clear } = useRoleChange(role);
   const [auto, setAuto] = useState(role.localModels === 'auto');
   const [saved, setSaved] = useState(false);
@@ -64,7 +68,12 @@ export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly 
     const patch = patchOf(role, new FormData(event.currentTarget), auto);
     setSaved(Object.keys(patch).length === 0 || (await change(patch)));
   };
-  const offered = models.data?.cloud?.find((one) => one.model === role.cloud.model);
+  const upstreams = models.data?.cloud?.find((one) => one.model === chosen)?.upstreams ?? [];
+  const pinned = names(pins);
+  const toggle = (slug: string) => {
+    setSaved(false);
+    setPins((pinned.includes(slug) ? pinned.filter((pin) => pin !== slug) : [...pinned, slug]).join(', '));
+  };
   return (
     <Side title={role.id} onClose={onClose}>
       <form className="form" onSubmit={(event) => void submit(event)} onChange={() => setSaved(false)}>
@@ -132,6 +141,7 @@ export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly 
             list={`${lists}m`}
             defaultValue={role.cloud.model ?? ''}
             placeholder="author/model"
+            onBlur={(event) => setChosen(event.currentTarget.value.trim())}
           />
           <datalist id={`${lists}m`}>
             {(models.data?.cloud ?? []).map((one) => (
@@ -142,13 +152,15 @@ export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly 
         </label>
         <label>
           {t('role.pin')}
-          <input className="field mono" name="upstreams" defaultValue={role.cloud.upstreams.join(', ')} />
-          <small>
-            {offered && offered.upstreams.length > 0
-              ? t('role.offeredBy', { upstreams: offered.upstreams.map((one) => one.slug).join(', ') })
-              : role.task === 'embed' && t('role.pinMeans')}
-          </small>
+          <input
+            className="field mono"
+            name="upstreams"
+            value={pins}
+            onChange={(event) => setPins(event.currentTarget.value)}
+          />
+          {role.task === 'embed' && upstreams.length === 0 && <small>{t('role.pinMeans')}</small>}
         </label>
+        {upstreams.length > 0 && <UpstreamPicker upstreams={upstreams} pinned={pinned} onToggle={toggle} />}
         <div className="pair">
           <label>
             {t('role.dayCap')}

@@ -115,6 +115,25 @@ describe('what the agents offer', () => {
     expect(asked).toHaveLength(2);
   });
 
+  it('says where a model is served, and does not ask twice; a failure is not kept', async () => {
+    const { catalogue, asked } = make([A]);
+    const answer = (ok: boolean) => {
+      const endpoint = { tag: 'u1', upstream: 'U1', quantization: 'fp8', contextTokens: null, healthy: true };
+      const endpoints = ok ? [{ ...endpoint, promptUsd: null, completionUsd: null }] : null;
+      const id = asked.at(-1)?.ask.id ?? 0;
+      catalogue.onAnswer({ t: 'cloud-answer', id, ok, models: null, endpoints });
+    };
+    const [first] = [catalogue.endpoints('m/e'), answer(false)];
+    expect(await first).toBeNull();
+    const [second] = [catalogue.endpoints('m/e'), answer(true)];
+    expect(await second).toMatchObject([{ tag: 'u1', quantization: 'fp8' }]);
+    expect(await catalogue.endpoints('m/e')).toHaveLength(1);
+    expect(asked.map(({ ask }) => ask)).toMatchObject([
+      { what: 'endpoints', model: 'm/e' },
+      { what: 'endpoints', model: 'm/e' },
+    ]);
+  });
+
   it('is unknown where nobody holds a key: nobody is asked', async () => {
     const { catalogue, asked } = make([]);
     expect(await catalogue.models()).toBeNull();

@@ -322,6 +322,36 @@ describe('the open cloud', () => {
     expect(cloud.service.snapshot().inFlight).toBe(0);
   });
 
+  it('lists what could serve a role, and where one model is served, so that it can be pinned', async () => {
+    const ask = async (role: RoleId, chosen: string | null) => {
+      const found: Awaited<ReturnType<typeof cloud.desk.modelsFor>>[] = [];
+      void cloud.desk.modelsFor(role, chosen).then((models) => found.push(models));
+      await until(() => found.length > 0);
+      return found[0] ?? [];
+    };
+    const encoders = await ask('embedding', 'qwen/qwen3-embedding-8b');
+    expect(
+      encoders.map(({ model, upstreams }) => [model, upstreams?.map((one) => [one.slug, one.quantization])]),
+    ).toEqual([
+      [
+        'qwen/qwen3-embedding-8b',
+        [
+          ['deepinfra/turbo', 'bf16'],
+          ['nebius', 'fp8'],
+        ],
+      ],
+      ['baai/bge-m3', undefined],
+    ]);
+    expect(encoders[0]?.upstreams?.[1]).toMatchObject({ name: 'Nebius', promptUsdPerMillion: 0.01, healthy: true });
+    // Kept: neither the models nor these upstreams are read again.
+    const requests = bench.standIn.requests;
+    await ask('embedding', 'qwen/qwen3-embedding-8b');
+    expect(bench.standIn.requests).toBe(requests);
+    const rerankers = await ask('reranker', 'qwen/qwen3-reranker-8b');
+    expect(rerankers.map(({ model, upstreams }) => [model, upstreams])).toEqual([['cohere/rerank-4-fast', null]]);
+    expect(await ask('rlm', null)).toHaveLength(3);
+  });
+
   it('a role turned local is refused by the agent itself', async () => {
     roles.embedding = { ...roles.embedding, policy: 'local' };
     cloud.rolesChanged();

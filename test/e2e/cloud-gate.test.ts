@@ -98,6 +98,21 @@ describe('two upstreams of one model, 0.976 apart', () => {
     removeTemporaryFolders();
   });
 
+  it('an operator finds both among the upstreams to pin to', async () => {
+    const { cloud } = await house.operator.get<{
+      cloud: { model: string; upstreams: { slug: string; quantization: string | null }[] | null }[] | null;
+    }>('roles/embedding/models');
+    const pins = (model: string, of = cloud) => of?.find((entry) => entry.model === model)?.upstreams;
+    expect(pins(MODEL)?.map(({ slug, quantization }) => [slug, quantization])).toEqual([
+      ['deepinfra/turbo', 'bf16'],
+      ['nebius', 'fp8'],
+    ]);
+    expect(pins('baai/bge-m3')).toBeNull();
+    // Of a model that the role is not set to yet.
+    const other = await house.operator.get<{ cloud: typeof cloud }>('roles/embedding/models?model=baai/bge-m3');
+    expect(pins('baai/bge-m3', other.cloud)?.map(({ slug }) => slug)).toEqual(['novita']);
+  });
+
   it('admits the one and refuses the other under aggregate, with its figure', async () => {
     expect(await verdictOf('deepinfra/turbo', first)).toMatchObject({ verdict: 'pass' });
     const other = await verdictOf('nebius', first);

@@ -79,7 +79,17 @@ export function fullScript(over: Script = {}): Script {
           contextTokens: 131_072,
           promptUsdPerMillion: 0.3,
           completionUsdPerMillion: 1.2,
-          upstreams: [{ slug: 'poolside', quantization: null }],
+          upstreams: [
+            {
+              slug: 'poolside',
+              name: 'Poolside',
+              quantization: null,
+              contextTokens: 131_072,
+              promptUsdPerMillion: 0.3,
+              completionUsdPerMillion: 1.2,
+              healthy: true,
+            },
+          ],
         },
       ],
     }),

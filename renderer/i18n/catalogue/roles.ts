@@ -49,7 +49,10 @@ export const roles = {
     fr: 'Le catalogue d’OpenRouter n’a pas pu être lu.',
   },
   'role.pin': { en: 'Pinned upstreams', fr: 'Hébergeurs épinglés' },
-  'role.offeredBy': { en: 'Offered by: {upstreams}', fr: 'Proposé par : {upstreams}' },
+  'role.offeredBy': { en: 'Offered by', fr: 'Proposé par' },
+  'role.noQuantization': { en: 'quantization unknown', fr: 'quantification inconnue' },
+  'role.perMillion': { en: '{usd} per million tokens in', fr: '{usd} par million de jetons en entrée' },
+  'role.unhealthy': { en: 'degraded', fr: 'dégradé' },
   'role.pinMeans': {
     en: 'Embeddings need a pin: two upstreams of one model do not promise the same vectors.',
     fr: 'Les vecteurs exigent un épinglage : deux hébergeurs d’un même modèle ne garantissent pas les mêmes vecteurs.',
