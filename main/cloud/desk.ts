@@ -195,13 +195,17 @@ export class CloudRoom implements CloudDesk {
         record.kind === 'cut'
           ? [
               {
-                atMs: record.atWallMs,
+                atMs: Math.round(record.atWallMs),
                 from: record.from,
                 to: record.to,
                 cause: { code: 'account_limited', sentence: `OpenRouter limited the account: ${record.cause}.` },
               },
             ]
           : [],
+      ),
+      cooldowns: [...this.cooldowns(0)],
+      steps: snapshot.records.flatMap((record) =>
+        record.kind === 'step' ? [{ atMs: Math.round(record.atWallMs), from: record.from, to: record.to }] : [],
       ),
       suggestion:
         suggestion === null || suggestion === this.#dismissed

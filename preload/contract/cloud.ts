@@ -67,7 +67,12 @@ export const BudgetView = z.object({
   plateau: count.nullable(),
   /** Starts in the sliding window of a trusted rate. */
   window: z.object({ starts: count, limit: count, seconds: count }).nullable(),
+  /** The newest, as are cooldowns and steps. */
   cuts: z.array(z.object({ atMs, from: count, to: count, cause: Reason })),
+  /** No call started within; what refusals lengthened is one span. */
+  cooldowns: z.array(z.object({ fromMs: atMs, toMs: atMs })),
+  /** One permit more, after a while without a refusal. */
+  steps: z.array(z.object({ atMs, from: count, to: count })),
   suggestion: z.object({ override: count, reason: Reason }).nullable(),
   freeTierClosedUntilMs: atMs.nullable(),
   shares: z.array(ShareView),

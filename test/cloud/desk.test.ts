@@ -110,6 +110,8 @@ describe('the desk of the cloud', () => {
       source: 'override',
       overrideMax: 256,
       cuts: [{ from: 8, to: 4 }],
+      cooldowns: [{ fromMs: view.cuts[0]?.atMs }],
+      steps: [],
       shares: [{ name: 'project A', held: 1 }],
       spendByRole: [{ id: 'embedding', dayUsd: 0.25, dayCapUsd: 5 }],
     });

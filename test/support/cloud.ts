@@ -88,7 +88,13 @@ export interface BudgetFacts {
   readonly latencyMs: number | null;
   readonly plateau: number | null;
   readonly sentence: { readonly sentence: string };
-  readonly cuts: readonly { readonly atMs: number; readonly from: number; readonly to: number }[];
+  readonly cuts: readonly {
+    readonly atMs: number;
+    readonly from: number;
+    readonly to: number;
+  }[];
+  readonly cooldowns: readonly { readonly fromMs: number; readonly toMs: number }[];
+  readonly steps: readonly { readonly atMs: number; readonly from: number; readonly to: number }[];
   readonly coolingUntilMs: number | null;
   readonly discoveredAtMs: number | null;
   readonly freeTierClosedUntilMs: number | null;

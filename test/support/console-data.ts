@@ -451,9 +451,24 @@ export const BUDGET: BudgetView = {
   plateau: 12,
   window: null,
   cuts: [
-    { atMs: ago(11), from: 16, to: 8, cause: { code: 'admission', sentence: 'OpenRouter limited the account.' } },
-    { atMs: ago(4), from: 12, to: 6, cause: { code: 'admission', sentence: 'OpenRouter limited the account.' } },
+    {
+      atMs: ago(11),
+      from: 16,
+      to: 8,
+      cause: { code: 'admission', sentence: 'OpenRouter limited the account.' },
+    },
+    {
+      atMs: ago(4),
+      from: 12,
+      to: 6,
+      cause: { code: 'admission', sentence: 'OpenRouter limited the account.' },
+    },
   ],
+  cooldowns: [
+    { fromMs: ago(11), toMs: ago(10) },
+    { fromMs: ago(4), toMs: ago(3) },
+  ],
+  steps: [9, 8, 7, 6].map((minutes, at) => ({ atMs: ago(minutes), from: 8 + at, to: 9 + at })),
   suggestion: null,
   freeTierClosedUntilMs: null,
   shares: [
