@@ -1,6 +1,7 @@
 import { type ReactElement, type ReactNode, useState } from 'react';
 import type { CloudView } from '../../preload/contract.ts';
 import { Sheet } from '../components/controls.tsx';
+import { useStaleAge } from '../components/panel.tsx';
 import { Status, type Tone } from '../components/status.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useChange, useConnection, useTopic } from '../state/console.tsx';
@@ -39,8 +40,17 @@ export function TopBar(props: {
 }
 
 function LiveChip(): ReactElement {
-  const { t } = useI18n();
+  const { t, f } = useI18n();
   const connection = useConnection();
+  const silent = useStaleAge(true);
+  if (connection === 'live' && silent !== null) {
+    return (
+      <span className="chip warn num">
+        <span aria-hidden="true">○</span>
+        {t('connection.silent', { age: f.duration(silent) })}
+      </span>
+    );
+  }
   const tone: Tone = connection === 'live' ? 'ok' : connection === 'connecting' ? 'idle' : 'bad';
   return (
     <span className={`chip ${tone}`}>

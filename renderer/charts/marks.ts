@@ -9,9 +9,20 @@ const SAME_MS = 1500;
 export function chartMarks(marks: readonly MarkView[], cuts: BudgetView['cuts'], { t, f }: I18n): readonly ChartMark[] {
   return marks.map(({ atMs, kind, sentence }) => {
     if (kind === 'restart') return { atMs, sentence, label: t('mark.restart') };
-    if (kind !== 'cut') return { atMs, sentence, label: sentence };
-    const cut = cuts.find((one) => Math.abs(one.atMs - atMs) <= SAME_MS);
-    const label = cut ? t('mark.cutFromTo', { from: f.number(cut.from), to: f.number(cut.to) }) : t('mark.cut');
-    return { atMs, sentence, label };
+    // "studio: the connection broke" is told at the cursor; beside the line stands who it was.
+    if (kind !== 'cut') return { atMs, sentence, label: sentence.split(': ', 1)[0] ?? sentence };
+    const cut = nearest(cuts, atMs);
+    if (!cut) return { atMs, sentence, label: t('mark.cut') };
+    const label = t('mark.cutFromTo', { from: f.number(cut.from), to: f.number(cut.to) });
+    return { atMs: cut.atMs, sentence, label };
   });
+}
+
+function nearest(cuts: BudgetView['cuts'], atMs: number): BudgetView['cuts'][number] | null {
+  let best: BudgetView['cuts'][number] | null = null;
+  for (const cut of cuts) {
+    const far = Math.abs(cut.atMs - atMs);
+    if (far <= SAME_MS && (best === null || far < Math.abs(best.atMs - atMs))) best = cut;
+  }
+  return best;
 }

@@ -59,6 +59,29 @@ export function ticks(fromMs: number, toMs: number, count = 5): number[] {
   return Array.from({ length: count }, (_, at) => Math.round(fromMs + ((toMs - fromMs) * at) / (count - 1)));
 }
 
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const ROUND_STEPS_MS = [
+  ...[1, 5, 10, 15, 30].map((seconds) => seconds * 1000),
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE_MS),
+  ...[1, 2, 3, 6, 12].map((hours) => hours * HOUR_MS),
+];
+/** Nearer to an edge than this part of the span a label would lie on the one there, or outside. */
+const EDGE_SHARE = 0.09;
+
+/**
+ * Moments at which a clock shows round figures, at most five of them and away from the edges. `zoneMs` is how far the local clock is
+ * ahead of UTC. Spans of more than two days, which no such step divides, get even parts.
+ */
+export function timeTicks(fromMs: number, toMs: number, zoneMs: number): number[] {
+  const span = toMs - fromMs;
+  const step = ROUND_STEPS_MS.find((one) => span / one <= 5);
+  if (step === undefined || span <= 0) return ticks(fromMs, toMs);
+  const first = Math.ceil((fromMs + zoneMs) / step) * step - zoneMs;
+  const all = Array.from({ length: Math.floor((toMs - first) / step) + 1 }, (_, at) => first + at * step);
+  return all.filter((at) => toMs - at >= EDGE_SHARE * span);
+}
+
 /** On which side of its line a label stands. */
 export type MarkSide = 'after' | 'before';
 

@@ -1,4 +1,4 @@
-import { memo, type ReactElement, useMemo } from 'react';
+import { memo, type ReactElement, useMemo, useState } from 'react';
 import {
   Area,
   Bar,
@@ -15,7 +15,7 @@ import {
 import { useI18n } from '../i18n/i18n.tsx';
 import { Markers } from './markers.tsx';
 import { barFill, Hatches, Legend, PointTip } from './parts.tsx';
-import { labelSides, MAX_POINTS, type Point, roundMaximum, ticks, toPoints, valueTicks } from './points.ts';
+import { labelSides, MAX_POINTS, type Point, roundMaximum, timeTicks, toPoints, valueTicks } from './points.ts';
 import { type SeriesStyle, seriesStyle, seriesVar } from './series-style.ts';
 import { TableView } from './table-view.tsx';
 import { useStretch } from './use-stretch.ts';
@@ -65,6 +65,11 @@ export interface TimeSeriesProps {
   readonly onSelect?: (fromMs: number, toMs: number) => void;
 }
 
+const NO_MARKS: readonly ChartMark[] = [];
+const NO_SPANS: readonly ChartSpan[] = [];
+/** What a chart is as wide as before it has been measured. */
+const FIRST_WIDTH = 420;
+
 /** Around the plot; the stretch that a pointer draws is reckoned with it too. */
 export const MARGIN = { top: 18, right: 10, bottom: 0, left: 0 } as const;
 /** Room for the longest figure; the same on most charts, so that their axes line up. */
@@ -85,7 +90,14 @@ export const TimeSeries = memo(function TimeSeries(props: TimeSeriesProps): Reac
   if (props.asTable) {
     return (
       <div className="chart-table" style={{ height: props.height + 24 }}>
-        <TableView points={points} series={props.series} label={props.label} format={props.format} />
+        <TableView
+          points={points}
+          series={props.series}
+          marks={props.marks ?? NO_MARKS}
+          spans={props.spans ?? NO_SPANS}
+          label={props.label}
+          format={props.format}
+        />
       </div>
     );
   }
@@ -108,13 +120,15 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
   const bottom = props.domain?.[0] ?? 0;
   const yTicks = nothing ? [bottom] : valueTicks(bottom, top, props.format);
   const axis = axisWidth(yTicks.map(props.format));
-  const xTicks = ticks(props.fromMs, props.toMs);
+  const xTicks = timeTicks(props.fromMs, props.toMs, -60_000 * new Date(props.toMs).getTimezoneOffset());
+  if (props.live && xTicks.at(-1) !== props.toMs) xTicks.push(props.toMs);
+  const [width, setWidth] = useState(FIRST_WIDTH);
   const marks = (props.marks ?? []).filter((mark) => mark.atMs >= props.fromMs && mark.atMs <= props.toMs);
   const sides = labelSides(
     marks,
     props.fromMs,
     props.toMs,
-    Math.max(0, ...marks.map(({ label }) => labelShare(label))),
+    Math.max(0, ...marks.map(({ label }) => labelPx(label))) / Math.max(1, width - axis - MARGIN.right),
   );
   const reachMs = (props.toMs - props.fromMs) / 100;
   const { drag, handlers } = useStretch(props, axis);
@@ -122,7 +136,12 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
 
   return (
     <div className="chart" style={{ height: props.height }} {...handlers}>
-      <ResponsiveContainer width="100%" height={props.height} initialDimension={{ width: 420, height: props.height }}>
+      <ResponsiveContainer
+        width="100%"
+        height={props.height}
+        initialDimension={{ width: FIRST_WIDTH, height: props.height }}
+        onResize={setWidth}
+      >
         <ComposedChart
           data={props.points as Point[]}
           margin={MARGIN}
@@ -144,7 +163,7 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
             tick={(tick: TickProps) => (
               <TimeTick
                 {...tick}
-                count={xTicks.length}
+                atEdge={tick.payload.value >= props.toMs}
                 text={tickText(tick.payload.value, props, f.clock, t('chart.now'))}
               />
             )}
@@ -222,14 +241,12 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
 interface TickProps {
   readonly x: number | string;
   readonly y: number | string;
-  readonly index: number;
   readonly payload: { readonly value: number };
 }
 
-function TimeTick(props: TickProps & { readonly count: number; readonly text: string }): ReactElement {
-  const anchor = props.index === 0 ? 'start' : props.index === props.count - 1 ? 'end' : 'middle';
+function TimeTick(props: TickProps & { readonly atEdge: boolean; readonly text: string }): ReactElement {
   return (
-    <text x={props.x} y={Number(props.y) + 8} textAnchor={anchor}>
+    <text x={props.x} y={Number(props.y) + 8} textAnchor={props.atEdge ? 'end' : 'middle'}>
       {props.text}
     </text>
   );
@@ -241,12 +258,12 @@ function tickText(atMs: number, props: TimeSeriesProps, clock: (atMs: number) =>
   if (props.live && atMs >= props.toMs) return now;
   const span = props.toMs - props.fromMs;
   if (span > 2 * DAY_MS) return `−${Math.round((props.toMs - atMs) / DAY_MS)} d`;
-  return span <= 4 * 60_000 ? clock(atMs) : clock(atMs).slice(0, 5);
+  return span < 4 * 60_000 ? clock(atMs) : clock(atMs).slice(0, 5);
 }
 
 const short = (label: string): string => (label.length > 24 ? `${label.slice(0, 23)}…` : label);
-/** How much of the span a label takes, in a chart as narrow as they become. */
-const labelShare = (label: string): number => 0.03 + 0.0145 * Math.min(24, label.length);
+/** About how wide a label is, with the room between it and its line. */
+const labelPx = (label: string): number => 12 + 6.2 * Math.min(24, label.length);
 /** As an attribute, since the chart writes a grey of its own where none is given. */
 const AXIS_TEXT = { fill: 'var(--quiet)', fontSize: 11.5 } as const;
 

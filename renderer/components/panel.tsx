@@ -37,7 +37,7 @@ export function Panel(props: PanelProps): ReactElement {
   const { t, f } = useI18n();
   return (
     <section className={props.framed ? 'panel' : 'plain'} aria-label={props.label ?? props.title}>
-      {(props.title || props.tools) && (
+      {(props.title || props.tools || stale !== null) && (
         <header>
           {props.title && <h3>{props.title}</h3>}
           {props.sub && <span className="sub">{props.sub}</span>}

@@ -15,13 +15,13 @@ export interface Formats {
   number(value: Maybe, digits?: number): string;
   /** 0 to 1 -> "77 %". */
   percent(share: Maybe): string;
-  /** Two significant units at most: "84 ms", "0.4 s", "12 s", "4 min", "2 h 5 min", "3 d". */
+  /** Two significant units at most: "84 ms", "1.8 s", "2 s", "12 s", "4 min", "2 h 5 min", "3 d". */
   duration(ms: Maybe): string;
   /** "42 s ago"; under a second "now". */
   age(ms: Maybe): string;
   /** Gigabytes without unit, for a column whose head names it. */
   gigabytes(bytes: Maybe): string;
-  /** With unit: "310 MB". */
+  /** With unit: "118 B", "310 MB". */
   bytes(bytes: Maybe): string;
   usd(value: Maybe): string;
   /** Cut, not rounded, at four digits: 0.98996 must not read as a pass of 0.99. */
@@ -79,7 +79,7 @@ export function createFormats(locale: string, words: FormatWords, timeZone?: str
   const duration = (ms: number): string => {
     if (ms > 0 && ms < 10 && !Number.isInteger(ms)) return `${number(ms, 1)} ms`;
     if (ms < SECOND) return `${number(Math.round(ms))} ms`;
-    if (ms < 10 * SECOND) return `${number(ms / SECOND, 1)} s`;
+    if (ms < 10 * SECOND) return `${number(ms / SECOND, ms % SECOND === 0 ? 0 : 1)} s`;
     if (ms < MINUTE) return `${number(Math.floor(ms / SECOND))} s`;
     if (ms < HOUR) return `${number(Math.floor(ms / MINUTE))} min`;
     if (ms < DAY) {
@@ -104,6 +104,7 @@ export function createFormats(locale: string, words: FormatWords, timeZone?: str
     gigabytes: (bytes) => known(bytes, (v) => number(v / 1e9, 1)),
     bytes: (bytes) =>
       known(bytes, (v) => {
+        if (v < 1e3) return `${number(v)} B`;
         if (v < 1e6) return `${number(v / 1e3)} kB`;
         return v < 1e9 ? `${number(v / 1e6)} MB` : `${number(v / 1e9, 1)} GB`;
       }),

@@ -35,14 +35,23 @@ export function AddMachine({ onClose }: { readonly onClose: () => void }): React
           }}
         />
       )}
-      {way === 'address' && <PairForm key={address} address={address} onPaired={onClose} />}
+      {way === 'address' && <PairForm key={address} address={address} onPaired={onClose} onClose={onClose} />}
       {way === 'command' && <OneCommand />}
-      <div className="row end">
-        <button type="button" className="button" onClick={onClose}>
-          {t('action.close')}
-        </button>
-      </div>
+      {way !== 'address' && (
+        <div className="row end">
+          <CloseButton onClose={onClose} />
+        </div>
+      )}
     </Sheet>
+  );
+}
+
+function CloseButton({ onClose }: { readonly onClose: () => void }): ReactElement {
+  const { t } = useI18n();
+  return (
+    <button type="button" className="button" onClick={onClose}>
+      {t('action.close')}
+    </button>
   );
 }
 
@@ -82,7 +91,12 @@ export function Found({ onPick }: { readonly onPick: (address: string) => void }
   );
 }
 
-export function PairForm(props: { readonly address: string; readonly onPaired: () => void }): ReactElement {
+export function PairForm(props: {
+  readonly address: string;
+  readonly onPaired: () => void;
+  /** In a dialog: its way out stands beside the button. */
+  readonly onClose?: () => void;
+}): ReactElement {
   const { t } = useI18n();
   const ui = useUi();
   const add = useChange('nodes.add', ['nodes.list', 'discovery.list']);
@@ -127,6 +141,7 @@ export function PairForm(props: { readonly address: string; readonly onPaired: (
       <p className="quiet">{t('add.codeMeans')}</p>
       {add.isError && <Failure error={add.error} />}
       <div className="row end">
+        {props.onClose && <CloseButton onClose={props.onClose} />}
         <button type="submit" className="button primary" disabled={add.isPending}>
           {t(add.isPending ? 'add.pairing' : 'add.pair')}
         </button>

@@ -117,7 +117,7 @@ function Engine(props: { readonly engine: EngineView; readonly providers: readon
       <p className="quiet">
         <small>
           <span className="mono">{engine.address || t('engine.builtin')}</span>,{' '}
-          {t('engine.slots', { slots: engine.slots })}
+          {t(engine.slots === 1 ? 'engine.slot' : 'engine.slots', { slots: engine.slots })}
           {engine.reach === 'public' && `, ${t('engine.public')}`}
           {engine.reason && `. ${say(engine.reason)}`}
         </small>

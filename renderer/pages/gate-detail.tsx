@@ -183,6 +183,9 @@ function History({ row, rows }: { readonly row: VerdictView; readonly rows: read
   );
 }
 
+/** Figures beside each other, so that both vectors stand in the same columns. */
+const VECTOR_ROW = 4;
+
 /** Short enough for a legend. */
 function lineName(row: VerdictView, t: I18n['t']): string {
   return row.kind === 'cloud' ? `${subjectOf(row)} ${t('gate.through', { machine: row.nodeName })}` : row.nodeName;
@@ -190,7 +193,11 @@ function lineName(row: VerdictView, t: I18n['t']): string {
 
 function vectorHead(values: readonly number[], number: (value: number, digits: number) => string): string {
   if (values.length === 0) return UNKNOWN;
-  return `${values.map((value) => (value < 0 ? '−' : ' ') + number(Math.abs(value), 4)).join(' ')} …`;
+  const figures = values.map((value) => (value < 0 ? '−' : ' ') + number(Math.abs(value), 4));
+  const lines = Array.from({ length: Math.ceil(figures.length / VECTOR_ROW) }, (_, at) =>
+    figures.slice(at * VECTOR_ROW, (at + 1) * VECTOR_ROW).join('  '),
+  );
+  return `${lines.join('\n')} …`;
 }
 
 function fingerprint(row: VerdictView): string {

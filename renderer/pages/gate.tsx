@@ -10,6 +10,7 @@ import { Short } from '../components/short.tsx';
 import { GLYPHS, Status, type Tone } from '../components/status.tsx';
 import { type I18n, useI18n } from '../i18n/i18n.tsx';
 import { useChange, useConsole, useRead, useTopic } from '../state/console.tsx';
+import { placeHash } from '../state/ui-store.ts';
 import { GateDetail } from './gate-detail.tsx';
 import { SpacesPanel } from './gate-spaces.tsx';
 import { NewSpaceSheet } from './role-space.tsx';
@@ -81,7 +82,7 @@ function RoleMatrix(props: {
             : t('gate.noSpace')}{' '}
           {space && <Moment atMs={space.foundedAtMs} />}
         </small>
-        {!role.space && <FoundButton role={role} />}
+        {!role.space && props.rows.length > 0 && <FoundButton role={role} />}
         {props.rows.length > 0 && (
           <button type="button" className="link quiet" disabled={verify.isPending} onClick={() => verify.mutate({})}>
             {t('gate.verifyAll')}
@@ -89,7 +90,10 @@ function RoleMatrix(props: {
         )}
       </div>
       {props.rows.length === 0 ? (
-        <p className="empty">{t('gate.empty')}</p>
+        <div className="empty">
+          <span>{t('gate.empty')}</span>
+          <a href={placeHash('fleet')}>{t('go.look', { page: t('page.fleet') })}</a>
+        </div>
       ) : (
         <DataTable
           label={t('gate.matrix', { role: role.id })}

@@ -109,7 +109,11 @@ function Step({ step }: { readonly step: TraceStep }): ReactNode {
           </p>
           {step.parts.map((part) => (
             <p key={part.providerId} className="quiet num">
-              {part.name}: {t('trace.serviceTime', { slots: f.number(part.slots), time: f.duration(part.serviceMs) })}
+              {part.name}:{' '}
+              {t(part.slots === 1 ? 'trace.serviceTimeOne' : 'trace.serviceTime', {
+                slots: f.number(part.slots),
+                time: f.duration(part.serviceMs),
+              })}
             </p>
           ))}
         </>

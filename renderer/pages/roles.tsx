@@ -120,7 +120,7 @@ function Role({ role, onOpen }: { readonly role: RoleView; readonly onOpen: () =
             ? UNKNOWN
             : role.serving.map((one) => (
                 <div key={`${one.kind} ${one.model}`} className="mono">
-                  <Short text={one.model} most={26} />
+                  <Short text={one.model} most={24} />
                 </div>
               ))}
         </Fact>
@@ -129,11 +129,15 @@ function Role({ role, onOpen }: { readonly role: RoleView; readonly onOpen: () =
         </Fact>
         <Fact label={t('role.waiting')}>{f.number(role.queued)}</Fact>
         <Fact label={t('role.estimate')}>{f.duration(role.waitEstimateMs)}</Fact>
-        <Fact label={t('role.space')}>{role.task === 'embed' ? <SpaceFact role={role} /> : UNKNOWN}</Fact>
-        <Fact label={t('role.cloudModel')}>
+        {role.task === 'embed' && (
+          <Fact label={t('role.space')}>
+            <SpaceFact role={role} />
+          </Fact>
+        )}
+        <Fact label={t('role.cloudModel')} className="cloud-model">
           <CloudFact role={role} />
         </Fact>
-        <Fact label={t('role.today')}>
+        <Fact label={t('role.today')} className="today">
           {f.usd(role.spentDayUsd)}
           {role.spendCaps.dayUsd !== null && ` / ${f.usd(role.spendCaps.dayUsd)}`}
         </Fact>
@@ -162,9 +166,14 @@ export function HurdleNote({ hurdle }: { readonly hurdle: Exclude<Hurdle, { kind
   );
 }
 
-function Fact({ label, children }: { readonly label: string; readonly children: ReactNode }): ReactElement {
+function Fact(props: {
+  readonly label: string;
+  readonly className?: string;
+  readonly children: ReactNode;
+}): ReactElement {
+  const { label, children } = props;
   return (
-    <div>
+    <div className={props.className}>
       <dt>{label}</dt>
       <dd>{children}</dd>
     </div>

@@ -44,22 +44,26 @@ function Sections(props: { readonly settings: SettingsView; readonly app: AppVie
       {set.isError && <Failure error={set.error} />}
       {set.data?.restartNeeded && <Note tone="warn">{t('settings.restart')}</Note>}
       <Section title={t('settings.appearance')}>
-        <Segments
-          label={t('settings.theme')}
-          value={console.theme}
-          options={(['system', 'light', 'dark'] as const).map((value) => ({ value, label: t(`theme.${value}`) }))}
-          onChange={(theme) => change({ console: { theme } })}
-        />
-        <Segments
-          label={t('settings.language')}
-          value={console.language}
-          options={[
-            { value: 'system' as const, label: t('theme.system') },
-            { value: 'en' as const, label: 'English' },
-            { value: 'fr' as const, label: 'Français' },
-          ]}
-          onChange={(language) => change({ console: { language } })}
-        />
+        <Choice label={t('settings.theme')}>
+          <Segments
+            label={t('settings.theme')}
+            value={console.theme}
+            options={(['system', 'light', 'dark'] as const).map((value) => ({ value, label: t(`theme.${value}`) }))}
+            onChange={(theme) => change({ console: { theme } })}
+          />
+        </Choice>
+        <Choice label={t('settings.language')}>
+          <Segments
+            label={t('settings.language')}
+            value={console.language}
+            options={[
+              { value: 'system' as const, label: t('theme.system') },
+              { value: 'en' as const, label: 'English' },
+              { value: 'fr' as const, label: 'Français' },
+            ]}
+            onChange={(language) => change({ console: { language } })}
+          />
+        </Choice>
         <Check
           label={t('settings.singleKeys')}
           checked={console.singleKeys}
@@ -95,6 +99,16 @@ function Sections(props: { readonly settings: SettingsView; readonly app: AppVie
       )}
       <Data app={app} />
       <About app={app} settings={settings} onChange={change} />
+    </div>
+  );
+}
+
+/** The word over a group of radio buttons, which bears it as its name already. */
+function Choice({ label, children }: { readonly label: string; readonly children: ReactElement }): ReactElement {
+  return (
+    <div className="choice-of">
+      <span aria-hidden="true">{label}</span>
+      {children}
     </div>
   );
 }

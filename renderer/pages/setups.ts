@@ -16,7 +16,7 @@ export function setups(endpoint: string, key: string): readonly Setup[] {
         `curl ${base}/embeddings \\`,
         `  -H "Authorization: Bearer ${key}" \\`,
         '  -H "Content-Type: application/json" \\',
-        `  -d '{"model": "embedding", "input": "Which machine answered?"}'`,
+        `  -d '{"model": "embedding", "input": "Who answers?"}'`,
       ].join('\n'),
     },
     {

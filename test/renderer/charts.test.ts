@@ -7,6 +7,7 @@ import {
   roundMaximum,
   sumBuckets,
   ticks,
+  timeTicks,
   toPoints,
   valueTicks,
 } from '../../renderer/charts/points.ts';
@@ -80,6 +81,17 @@ describe('an axis', () => {
   it('has ticks from edge to edge', () => {
     expect(ticks(0, 100)).toEqual([0, 25, 50, 75, 100]);
   });
+
+  it('has its times where a clock shows round figures, and none near its end', () => {
+    const minute = 60_000;
+    // 5 min from 10:00:30: whole minutes, 10:05 is 30 s before the end.
+    expect(timeTicks(600.5 * minute, 605.5 * minute, 0)).toEqual([601, 602, 603, 604, 605].map((at) => at * minute));
+    expect(timeTicks(600 * minute, 605 * minute, 0).at(-1)).toBe(604 * minute);
+    // A day in a zone half an hour ahead: 06:00 there is 05:30 here.
+    expect(timeTicks(0, 1440 * minute, 30 * minute)).toEqual([330, 690, 1050].map((at) => at * minute));
+    // Weeks: even parts.
+    expect(timeTicks(0, 28 * 1440 * minute, 0)).toEqual(ticks(0, 28 * 1440 * minute));
+  });
 });
 
 describe('labels of marks', () => {
@@ -128,6 +140,21 @@ describe('a mark', () => {
     const cuts = [{ atMs: 60_400, from: 16, to: 8, cause: { code: 'account', sentence: '' } }];
     const labels = chartMarks(marks, cuts, createI18n('en')).map(({ label }) => label);
     expect(labels).toEqual(['restart', 'cut 16 → 8', 'cut']);
+  });
+
+  it('of a cut stands at the moment that the budget remembers, the nearest of two', () => {
+    const cause = { code: 'account', sentence: '' };
+    const cuts = [
+      { atMs: 59_000, from: 16, to: 8, cause },
+      { atMs: 59_990, from: 8, to: 4, cause },
+    ];
+    const marks = [{ atMs: 60_010, kind: 'cut' as const, sentence: 'OpenRouter limited the account.' }];
+    expect(chartMarks(marks, cuts, createI18n('en'))).toMatchObject([{ atMs: 59_990, label: 'cut 8 → 4' }]);
+  });
+
+  it('of a machine bears its name', () => {
+    const marks = [{ atMs: 1000, kind: 'node' as const, sentence: 'studio: the connection to the agent broke' }];
+    expect(chartMarks(marks, [], createI18n('en'))).toMatchObject([{ label: 'studio' }]);
   });
 });
 

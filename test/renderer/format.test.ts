@@ -37,6 +37,7 @@ describe('figures', () => {
     expect(en.duration(0.2)).toBe('0.2 ms');
     expect(en.duration(84)).toBe('84 ms');
     expect(en.duration(1840)).toBe('1.8 s');
+    expect(en.duration(2000)).toBe('2 s');
     expect(en.duration(42_000)).toBe('42 s');
     expect(en.duration(4 * 60_000)).toBe('4 min');
     expect(en.duration(125 * 60_000)).toBe('2 h 5 min');
@@ -55,6 +56,7 @@ describe('figures', () => {
     expect(en.usd(3.12)).toBe('$3.12');
     expect(en.usd(0.0042)).toBe('$0.0042');
     expect(en.gigabytes(31.2e9)).toBe('31.2');
+    expect([en.bytes(118), en.bytes(2400), en.bytes(310e6)]).toEqual(['118 B', '2 kB', '310 MB']);
     expect(en.percent(0.774)).toBe('77 %');
     expect(en.clock(Date.UTC(2026, 0, 1, 0, 5, 9))).toBe('00:05:09');
   });

@@ -46,6 +46,7 @@ export const activity = {
     en: '{busy} of {slots} slots busy, L = {ahead}',
     fr: '{busy} places sur {slots} occupées, L = {ahead}',
   },
+  'trace.serviceTimeOne': { en: '1 slot, S = {time}', fr: '1 place, S = {time}' },
   'trace.serviceTime': { en: '{slots} slots, S = {time}', fr: '{slots} places, S = {time}' },
   'trace.chosen': { en: '{name} was chosen', fr: '{name} a été choisi' },
   'trace.permit': { en: 'Got a cloud permit', fr: 'Permis cloud obtenu' },

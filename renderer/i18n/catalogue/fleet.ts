@@ -94,6 +94,7 @@ export const fleet = {
   'engine.unreachable': { en: 'unreachable', fr: 'injoignable' },
   'engine.error': { en: 'error', fr: 'erreur' },
   'engine.builtin': { en: 'built in', fr: 'intégré' },
+  'engine.slot': { en: '1 slot', fr: '1 place' },
   'engine.slots': { en: '{slots} slots', fr: '{slots} places' },
   'engine.public': { en: 'public address: counts as cloud', fr: 'adresse publique : compte comme cloud' },
   'engine.unused': { en: 'No role uses its models: {models}', fr: 'Aucun rôle n’utilise ses modèles : {models}' },
