@@ -181,7 +181,7 @@ export class DialectAdapter implements EngineAdapter {
           const options = { body, timeoutMs: head.timeoutMs, maxBytes, signal, generation: before.generation };
           const answer = await this.#http.fetchOn(connection, route.path, { ...options, ...this.#headers });
           if (answer.status !== 200) throw await this.#refused(answer, call, model);
-          answers.push(route.read(this.#noErrorIn(answer), demandOf(head, count)));
+          answers.push(await route.read(this.#noErrorIn(answer), demandOf(head, count)));
         }
         await this.#isStill(before.mark, connection, model, signal);
         return { answers, mark: before.mark };

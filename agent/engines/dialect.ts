@@ -56,7 +56,7 @@ export interface EmbedRoute {
   /** `inputs`: a JSON array of strings, as bytes. */
   body(model: string, inputs: Uint8Array): Buffer;
   /** @throws EngineFailure as `readVectors` */
-  read(answer: HttpAnswer, demand: VectorDemand): EmbedAnswer;
+  read(answer: HttpAnswer, demand: VectorDemand): EmbedAnswer | Promise<EmbedAnswer>;
 }
 
 export interface EmbedAnswer {

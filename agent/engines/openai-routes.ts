@@ -2,7 +2,7 @@ import type { ChatHead, EmbedRoute, RerankRoute } from './dialect.ts';
 import { jsonOf, promptTokensOf } from './json-answer.ts';
 import { readScores } from './scores.ts';
 import type { Edit } from './splice.ts';
-import { readVectors } from './vectors.ts';
+import { readVectorsOf } from './vectors.ts';
 
 /** What engines with OpenAI's and Jina's routes have in common. */
 
@@ -29,9 +29,9 @@ export const OPENAI_EMBED: EmbedRoute = {
       inputs,
       Buffer.from('}'),
     ]),
-  read: (answer, demand) => {
-    const parsed = jsonOf(answer);
-    return { batch: readVectors(parsed, demand), promptTokens: promptTokensOf(parsed) };
+  read: async ({ body }, demand) => {
+    const { batch, answer } = await readVectorsOf(body, demand);
+    return { batch, promptTokens: promptTokensOf(answer) };
   },
 };
 

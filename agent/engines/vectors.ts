@@ -1,4 +1,5 @@
 import { EngineFailure } from './failure.ts';
+import { hollowJson } from './hollow-json.ts';
 import { isIndex } from './scores.ts';
 import { isRecord } from './sse.ts';
 
@@ -36,6 +37,27 @@ const invalid = (sentence: string, failing: readonly number[] = []) =>
  * that are not finite, a length that float32 does not hold
  */
 export function readVectors(answer: unknown, demand: VectorDemand): VectorBatch {
+  return assemble(rowsOf(answer, demand, NOT_DECODED), demand);
+}
+
+/** As `readVectors`, from the bytes of the answer; large ones let others have their turn in between. */
+export async function readVectorsOf(
+  body: Buffer,
+  demand: VectorDemand,
+): Promise<{ readonly batch: VectorBatch; readonly answer: unknown }> {
+  const { value, bytesOf } = await hollowJson(body);
+  const assembling = assembleInTurns(rowsOf(value, demand, bytesOf), demand);
+  for (;;) {
+    const step = assembling.next();
+    if (step.done === true) return { batch: step.value, answer: value };
+    await new Promise(setImmediate);
+  }
+}
+
+type BytesOf = (text: string) => Uint8Array | null;
+const NOT_DECODED: BytesOf = () => null;
+
+function rowsOf(answer: unknown, demand: VectorDemand, bytesOf: BytesOf): readonly (Float32Array | undefined)[] {
   const items = isRecord(answer) && Array.isArray(answer.data) ? answer.data : null;
   if (items === null) throw invalid('The engine answered without vectors.');
   if (items.length !== demand.count) {
@@ -46,13 +68,13 @@ export function readVectors(answer: unknown, demand: VectorDemand): VectorBatch 
   const isIndexed = items.some((item) => isRecord(item) && item.index !== undefined);
   for (const [position, item] of items.entries()) {
     const index: unknown = isIndexed && isRecord(item) ? item.index : position;
-    const row = isRecord(item) ? decode(item.embedding) : null;
+    const row = isRecord(item) ? decode(item.embedding, bytesOf) : null;
     if (row === null || !isIndex(index, demand.count) || rows[index] !== undefined) {
       throw invalid('The engine answered with vectors that cannot be read.');
     }
     rows[index] = row;
   }
-  return assemble(rows, demand);
+  return rows;
 }
 
 /**
@@ -67,8 +89,10 @@ export function readRows(rows: unknown, demand: VectorDemand): VectorBatch {
 /** Standard alphabet, padded: `Buffer.from` skips whatever else it meets, and a row would shift by a few bits. */
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-function decode(embedding: unknown): Float32Array | null {
+function decode(embedding: unknown, bytesOf: BytesOf): Float32Array | null {
   if (typeof embedding === 'string') {
+    const decoded = bytesOf(embedding);
+    if (decoded !== null) return new Float32Array(decoded.buffer, decoded.byteOffset, decoded.length / 4);
     if (embedding.length % 4 !== 0 || !BASE64.test(embedding)) return null;
     const bytes = Buffer.from(embedding, 'base64');
     if (bytes.length === 0 || bytes.length % 4 !== 0) return null;
@@ -86,10 +110,27 @@ function decode(embedding: unknown): Float32Array | null {
  * @throws EngineFailure as `readVectors`
  */
 export function assemble(rows: readonly (Float32Array | undefined)[], demand: VectorDemand): VectorBatch {
+  const assembling = assembleInTurns(rows, demand);
+  for (;;) {
+    const step = assembling.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Values looked at in one turn: two milliseconds. */
+const TURN_VALUES = 512 * 1024;
+
+/** Yields when others should have their turn. */
+function* assembleInTurns(
+  rows: readonly (Float32Array | undefined)[],
+  demand: VectorDemand,
+): Generator<undefined, VectorBatch> {
   const full = demand.width ?? rows[0]?.length ?? 0;
   const width = demand.cut === null ? full : Math.min(demand.cut, full);
-  const values = new Float32Array(rows.length * width);
+  const together = width === full ? adjoining(rows, full) : null;
+  const values = together ?? new Float32Array(rows.length * width);
   const broken: number[] = [];
+  let turn = 0;
   // By number, not by `forEach`: that would pass over a hole and leave a row of zeros.
   for (let index = 0; index < rows.length; index++) {
     const row = rows[index];
@@ -98,9 +139,16 @@ export function assemble(rows: readonly (Float32Array | undefined)[], demand: Ve
       throw invalid(`The engine answered with a vector of width ${row.length} where ${full} is due.`, [index]);
     }
     const target = values.subarray(index * width, (index + 1) * width);
-    target.set(width === full ? row : row.subarray(0, width));
-    if (!isUsable(row) || (width < full && !isUsable(target))) broken.push(index);
-    else if (demand.normalise) normalise(target);
+    if (together === null) target.set(width === full ? row : row.subarray(0, width));
+    const length = norm(row);
+    const kept = width < full ? norm(target) : length;
+    if (!isUsable(length) || !isUsable(kept)) broken.push(index);
+    else if (demand.normalise) scale(target, 1 / kept);
+    turn += full;
+    if (turn >= TURN_VALUES) {
+      turn = 0;
+      yield;
+    }
   }
   if (broken.length > 0)
     throw invalid('The engine answered with vectors that are not finite or have no length.', broken);
@@ -127,25 +175,33 @@ export function joinBatches(batches: readonly VectorBatch[]): VectorBatch {
 const MIN_NORM = 2 ** -126;
 const MAX_NORM = 3.4028234663852886e38;
 
-/** One pass, in double precision: the length is NaN or infinite if a value is. */
-function isUsable(row: Float32Array): boolean {
-  const norm = Math.sqrt(squares(row));
-  return norm >= MIN_NORM && norm <= MAX_NORM;
-}
+const isUsable = (norm: number) => norm >= MIN_NORM && norm <= MAX_NORM;
 
-function squares(row: Float32Array): number {
+/** L2, in double precision: NaN or infinite if a value is. */
+function norm(row: Float32Array): number {
   let sum = 0;
   for (let i = 0; i < row.length; i++) {
     const value = row[i] as number;
     sum += value * value;
   }
-  return sum;
+  return Math.sqrt(sum);
 }
 
-/** L2, in place, of a row that is usable. */
-function normalise(row: Float32Array): void {
-  const scale = 1 / Math.sqrt(squares(row));
-  for (let i = 0; i < row.length; i++) row[i] = (row[i] as number) * scale;
+/** In place. */
+function scale(row: Float32Array, factor: number): void {
+  for (let i = 0; i < row.length; i++) row[i] = (row[i] as number) * factor;
+}
+
+/** The rows as one array where they lie behind each other in memory already, in order; else null. */
+function adjoining(rows: readonly (Float32Array | undefined)[], width: number): Float32Array | null {
+  const [first] = rows;
+  if (first === undefined) return null;
+  for (let index = 0; index < rows.length; index++) {
+    const row = rows[index];
+    if (row?.buffer !== first.buffer || row.byteOffset !== first.byteOffset + index * width * 4) return null;
+    if (row.length !== width) return null;
+  }
+  return new Float32Array(first.buffer, first.byteOffset, rows.length * width);
 }
 
 /** The bytes of a batch as they travel. */
