@@ -13,7 +13,7 @@ import { SwitchyardError } from '../domain/errors.ts';
 import { type AgentAddress, parseAddress } from './address.ts';
 import { type DialOptions, dial } from './dial.ts';
 import type { AgentLink, CloudLane, LinkOptions, LostReason } from './link.ts';
-import { sendSecret } from './secret-message.ts';
+import { SecretMessages } from './secret-message.ts';
 
 const PING_MS = 1000;
 const NO_PULL_MS = 3000;
@@ -31,7 +31,7 @@ export class AgentSession implements AgentLink, CloudLane {
   readonly #options: LinkOptions;
   #state: State = 'new';
   #control: WebSocket | null = null;
-  #controlTls: TLSSocket | null = null;
+  #secrets: SecretMessages | null = null;
   #data: WebSocket | null = null;
   #mux: ControllerMux | null = null;
   #watch: SilenceWatch | null = null;
@@ -98,11 +98,11 @@ export class AgentSession implements AgentLink, CloudLane {
 
   push(frame: Uint8Array): Promise<boolean> {
     const control = this.#control;
-    if (this.#state !== 'running' || control?.readyState !== control?.OPEN || this.#controlTls === null) {
+    if (this.#state !== 'running' || control?.readyState !== control?.OPEN || this.#secrets === null) {
       frame.fill(0);
       return Promise.resolve(false);
     }
-    return sendSecret(this.#controlTls, frame);
+    return this.#secrets.send(frame);
   }
 
   ask(question: CloudAsk): boolean {
@@ -148,7 +148,7 @@ export class AgentSession implements AgentLink, CloudLane {
       const { controller, key } = this.#options;
       const { sid } = await resumeAsController(socket, { controller, binding, secret: key });
       this.#requireStarting(ws);
-      this.#controlTls = tls;
+      this.#secrets = new SecretMessages(tls, this.#options.clock);
       this.#attachControl(ws, socket.release());
       return sid;
     });

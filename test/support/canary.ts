@@ -30,28 +30,54 @@ export async function filesWith(folder: string, forms: readonly string[]): Promi
   return found;
 }
 
-/** Copies of any of the forms in the writable memory of a process (Linux). */
-export async function copiesInMemory(pid: number, forms: readonly string[]): Promise<number> {
+/** One place in a process's memory that holds a form. */
+export interface MemoryPlace {
+  readonly form: string;
+  readonly encoding: 'latin1' | 'utf16le';
+  /** Line of `/proc/PID/maps`: what kind of memory it is. */
+  readonly region: string;
+  readonly offset: number;
+  /** What lies around it, dots for what does not print: whose copy it is can mostly be read off. */
+  readonly around: string;
+}
+
+const STEP_BYTES = 16 * 1024 * 1024;
+const OVERLAP_BYTES = 4096;
+const CONTEXT_BYTES = 96;
+
+/** Places of any of the forms in the writable memory of a process, as bytes or as two-byte characters (Linux). */
+export async function placesInMemory(pid: number, forms: readonly string[]): Promise<readonly MemoryPlace[]> {
   const maps = await readFile(`/proc/${pid}/maps`, 'utf8');
   const memory = await open(`/proc/${pid}/mem`, 'r');
-  const step = 16 * 1024 * 1024;
-  const overlap = 1024;
-  const bytes = Buffer.allocUnsafeSlow(step + overlap);
-  let found = 0;
-  for (const line of maps.split('\n')) {
-    const match = /^([0-9a-f]+)-([0-9a-f]+) rw/.exec(line);
+  const bytes = Buffer.allocUnsafeSlow(STEP_BYTES + OVERLAP_BYTES);
+  const found: MemoryPlace[] = [];
+  for (const region of maps.split('\n')) {
+    const match = /^([0-9a-f]+)-([0-9a-f]+) rw/.exec(region);
     if (match === null) continue;
     const [from, to] = [Number.parseInt(match[1] ?? '0', 16), Number.parseInt(match[2] ?? '0', 16)];
-    for (let at = from; at < to; at += step) {
-      const wanted = Math.min(step + overlap, to - at);
+    for (let at = from; at < to; at += STEP_BYTES) {
+      const wanted = Math.min(STEP_BYTES + OVERLAP_BYTES, to - at);
+      // A region may be gone since the map was read; one that is there is read to its end.
       const read = await memory.read(bytes, 0, wanted, at).catch(() => null);
       if (read === null) continue;
       const view = bytes.subarray(0, read.bytesRead);
       for (const form of forms) {
-        let hit = view.indexOf(form, 0, 'latin1');
-        while (hit >= 0 && hit < step) {
-          found++;
-          hit = view.indexOf(form, hit + 1, 'latin1');
+        for (const encoding of ['latin1', 'utf16le'] as const) {
+          const needle = Buffer.from(form, encoding);
+          for (let hit = view.indexOf(needle); hit >= 0 && hit < STEP_BYTES; hit = view.indexOf(needle, hit + 1)) {
+            const around = view.toString(
+              'latin1',
+              Math.max(0, hit - CONTEXT_BYTES),
+              hit + needle.length + CONTEXT_BYTES,
+            );
+            found.push({
+              form,
+              encoding,
+              region: region.replace(/\s+/g, ' '),
+              offset: at + hit - from,
+              around: around.replace(/[^\x20-\x7e]/g, '.'),
+            });
+          }
         }
       }
     }
