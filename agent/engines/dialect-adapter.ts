@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../main/domain/time.ts';
 import type { CallHead, Trailers } from '../wire/calls.ts';
 import type { ModelReport } from '../wire/control.ts';
@@ -14,7 +15,8 @@ import { EngineFailure, failureOf } from './failure.ts';
 import { jsonOf } from './json-answer.ts';
 import type { ModelFacts } from './model-facts.ts';
 import { refused, refusedInputs } from './refusals.ts';
-import { SocketMarks } from './socket-marks.ts';
+import { type EmbedPart, OtherVectors, Sentinels } from './sentinel.ts';
+import { type MarkedSocket, SocketMarks } from './socket-marks.ts';
 import type { SpeedSignals } from './speed.ts';
 import { splice } from './splice.ts';
 import { isRecord } from './sse.ts';
@@ -43,6 +45,11 @@ export class DialectAdapter implements EngineAdapter {
   #identity: string | null = null;
   #process: string | null = null;
   #mark: string | null = null;
+  /** Chain of the inspected process; null: its mark is its own. */
+  #chain: string | null = null;
+  /** Neither pid nor sign: whoever answers is known by the vectors of known texts. */
+  #isUnseen = false;
+  readonly #sentinels = new Sentinels();
 
   constructor(dialect: EngineDialect, http: EngineHttp, speed: SpeedSignals, clock: Clock) {
     this.kind = dialect.kind;
@@ -50,7 +57,8 @@ export class DialectAdapter implements EngineAdapter {
     this.#http = http;
     this.#speed = speed;
     this.#clock = clock;
-    this.#marks = new SocketMarks(http, (connection, signal) => dialect.sign(connection, signal));
+    const token = randomBytes(6).toString('hex');
+    this.#marks = new SocketMarks(http, (connection, signal) => dialect.sign(connection, signal), token);
   }
 
   get processMark(): string | null {
@@ -58,18 +66,26 @@ export class DialectAdapter implements EngineAdapter {
   }
 
   get models(): readonly ModelReport[] {
-    return [...this.#models.values()].map(({ report }) => ({ ...report, ...this.#speed.of(report.model) }));
+    return [...this.#models.values()].map(({ report }) => ({
+      ...report,
+      ...this.#speed.of(report.model),
+      // One place of each batch is the sentinel's.
+      maxBatch: this.#isUnseen ? Math.max(1, report.maxBatch - 1) : report.maxBatch,
+    }));
   }
 
   async inspect(): Promise<Inspection> {
     // The sign is read first: what changes while the rest is read shows at the next look.
     const { identity } = await this.#dialect.pulse();
     const { version, slots, models } = await this.#dialect.inspect();
-    const { process, mark } = await this.#marks.now();
+    const embeds = models.some(({ report }) => report.tasks.includes('embed'));
+    const { process, mark, chain } = await this.#marks.now(embeds);
     this.#identity = identity;
     this.#version = version;
     this.#process = process;
     this.#mark = mark;
+    this.#chain = chain;
+    this.#isUnseen = isUnseen({ process, chain });
     this.#models = new Map(models.map((facts) => [facts.report.model, facts]));
     return { version, slots: Math.max(1, slots) };
   }
@@ -78,7 +94,9 @@ export class DialectAdapter implements EngineAdapter {
     const { state, identity } = await this.#dialect.pulse();
     const process = await this.#http.probedProcess;
     const moved = process !== null && this.#process !== null && process !== this.#process;
-    return { state, changed: moved || identity !== this.#identity };
+    this.#marks.beat();
+    const ended = this.#chain !== null && !this.#marks.isCurrent(this.#chain);
+    return { state, changed: moved || ended || identity !== this.#identity };
   }
 
   load(): Promise<Load> {
@@ -173,19 +191,36 @@ export class DialectAdapter implements EngineAdapter {
       // A caller may know an older process than the one that was inspected; that says nothing of the engine.
       if (before.mark !== this.#mark) this.#identity = null;
       if (head.processMark !== null && head.processMark !== before.mark) throw new EngineFailure('fingerprint_changed');
+      const { generation, chain } = before;
+      const embed = async (
+        { inputs, count }: InputPart,
+        cut: number | null,
+        refused: Refused,
+      ): Promise<EmbedAnswer> => {
+        const body = route.body(head.model, inputs);
+        const maxBytes = vectorsBytes(count, head.width ?? model.report.width);
+        const options = { body, timeoutMs: head.timeoutMs, maxBytes, signal, generation };
+        const answer = await this.#http.fetchOn(connection, route.path, { ...options, ...this.#headers });
+        if (answer.status !== 200) throw await refused(answer);
+        return route.read(this.#noErrorIn(answer), { ...demandOf(head, count), cut });
+      };
+      const own: EmbedPart = (part) => embed(part, head.cut, (answer) => this.#refused(answer, call, model));
+      const known: EmbedPart = (part) => embed(part, null, sentinelRefused);
       try {
         const answers: EmbedAnswer[] = [];
-        for (const { inputs, count } of parts) {
-          const body = route.body(head.model, inputs);
-          const maxBytes = vectorsBytes(count, head.width ?? model.report.width);
-          const options = { body, timeoutMs: head.timeoutMs, maxBytes, signal, generation: before.generation };
-          const answer = await this.#http.fetchOn(connection, route.path, { ...options, ...this.#headers });
-          if (answer.status !== 200) throw await this.#refused(answer, call, model);
-          answers.push(await route.read(this.#noErrorIn(answer), demandOf(head, count)));
-        }
+        const { maxBatch } = model.report;
+        const watch =
+          chain !== null && isUnseen(before)
+            ? await this.#sentinels.check(connection, chain, { model: head.model, maxBatch }, known)
+            : null;
+        for (const part of parts) answers.push(await (watch === null ? own(part) : watch(part, own)));
         await this.#isStill(before.mark, connection, model, signal);
         return { answers, mark: before.mark };
       } catch (error) {
+        if (error instanceof OtherVectors) {
+          this.#marks.endChain();
+          this.#identity = null;
+        }
         // The kept socket was closed before a text went out; the new one is looked at first, once.
         if (!(error instanceof SocketReplaced) || attempt > 1) throw error;
       }
@@ -282,6 +317,18 @@ export class DialectAdapter implements EngineAdapter {
 }
 
 const SHORT_BYTES = 4096;
+
+type Refused = (answer: HttpAnswer) => Promise<EngineFailure> | EngineFailure;
+
+/** Neither its process nor a sign of its own is to be had. */
+function isUnseen({ process, chain }: Pick<MarkedSocket, 'process' | 'chain'>): boolean {
+  return process === null && chain !== null;
+}
+
+/** Of a text that is not the caller's. */
+function sentinelRefused({ status }: HttpAnswer): EngineFailure {
+  return new EngineFailure(status === 429 || status === 503 ? 'engine_busy' : 'engine_error', { engineStatus: status });
+}
 
 function demandOf(head: HeadOf<'embed'>, count: number): VectorDemand {
   const { width, cut, normalise } = head;

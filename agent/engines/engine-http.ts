@@ -60,6 +60,11 @@ export class EngineHttp {
     this.#calls.give(connection);
   }
 
+  /** In place of `giveBack`: closes it. */
+  drop(connection: Connection): void {
+    this.#calls.drop(connection);
+  }
+
   /** Streams one answer on a connection that is given back afterwards. */
   stream(request: ExchangeRequest, sink: ExchangeSink, connection = this.take()): RunningExchange {
     const back = () => this.giveBack(connection);

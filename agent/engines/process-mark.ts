@@ -3,6 +3,7 @@ import { readdirSync, readlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { childEnvironment } from '../child-environment.ts';
+import { SharedLook } from './shared-look.ts';
 
 /**
  * What identifies the process that listens on a loopback port: pid and start time. A server restarted on the same port with
@@ -25,47 +26,18 @@ async function tool(command: string, args: readonly string[]): Promise<string> {
 
 export function createProcessMarks(platform: NodeJS.Platform = process.platform): ProcessMarks {
   const marks = platform === 'linux' ? new LinuxMarks() : platform === 'win32' ? new WindowsMarks() : new UnixMarks();
-  const reads = new Map<number, SharedRead>();
+  const reads = new Map<number, SharedLook<string | null>>();
   return {
     read(port) {
       let shared = reads.get(port);
       if (shared === undefined) {
-        shared = new SharedRead(() => marks.read(port).catch(() => null));
+        shared = new SharedLook(() => marks.read(port).catch(() => null));
         reads.set(port, shared);
       }
       return shared.read();
     },
     ancestors: (port) => marks.ancestors(port).catch(() => []),
   };
-}
-
-/**
- * One look at a time for many who ask at once. A look that has begun already would tell the newcomer of a moment before it
- * asked, so whoever comes meanwhile shares the next one.
- */
-class SharedRead {
-  readonly #look: () => Promise<string | null>;
-  #now: Promise<string | null> | null = null;
-  #next: Promise<string | null> | null = null;
-
-  constructor(look: () => Promise<string | null>) {
-    this.#look = look;
-  }
-
-  read(): Promise<string | null> {
-    if (this.#now === null) return this.#begin();
-    this.#next ??= this.#now.then(() => this.#begin());
-    return this.#next;
-  }
-
-  #begin(): Promise<string | null> {
-    this.#next = null;
-    const looking = this.#look().finally(() => {
-      if (this.#now === looking) this.#now = null;
-    });
-    this.#now = looking;
-    return looking;
-  }
 }
 
 /** Reads /proc; runs nothing. */

@@ -1,5 +1,7 @@
+import { ConnectionChain } from './connection-chain.ts';
 import type { Connection } from './connections.ts';
 import type { EngineHttp, FetchOptions } from './engine-http.ts';
+import { EngineFailure } from './failure.ts';
 
 /**
  * Reads over the given connection what the engine itself tells of its process; null: it tells nothing. Sends a request in any
@@ -12,11 +14,14 @@ export interface MarkedSocket {
   readonly generation: number;
   /** Pid and start of the listener; null where they cannot be read. */
   readonly process: string | null;
-  /** `process` and the engine's own sign, as far as either is to be had; null: neither. */
+  /** Mark of the chain it belongs to; null: the engine tells of its own process, or nobody asked. */
+  readonly chain: string | null;
+  /** `process`, and the engine's own sign or else the chain. Null: none of them. */
   readonly mark: string | null;
 }
 
-const TIMEOUT_MS = 5000;
+/** Longer than a probe's: an engine that is deep in work is late, and that is no reason to take it for another. */
+const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /** The sign of an engine that tells none of itself: any answer to a cheap request will do. */
@@ -34,38 +39,74 @@ export async function noSign(
 export class SocketMarks {
   readonly #http: EngineHttp;
   readonly #sign: ReadSign;
+  readonly #chain: ConnectionChain;
   readonly #known = new WeakMap<Connection, MarkedSocket>();
 
-  constructor(http: EngineHttp, sign: ReadSign) {
+  /** @param token of this agent's life, at random */
+  constructor(http: EngineHttp, sign: ReadSign, token: string) {
     this.#http = http;
     this.#sign = sign;
+    this.#chain = new ConnectionChain(http, async (connection, signal) => void (await sign(connection, signal)), token);
   }
 
-  /** Read once per socket. */
+  /** Read once per socket, and anew when its chain has ended. */
   async of(connection: Connection, signal?: AbortSignal): Promise<MarkedSocket> {
     const known = this.#known.get(connection);
-    const holds = known !== undefined && connection.connected && known.generation === connection.generation;
+    const holds =
+      known !== undefined &&
+      connection.connected &&
+      known.generation === connection.generation &&
+      (known.chain === null || known.chain === this.#chain.mark);
     return holds ? known : this.read(connection, signal);
   }
 
   /** Read now. */
   async read(connection: Connection, signal?: AbortSignal): Promise<MarkedSocket> {
     const sign = await this.#sign(connection, signal);
-    const { generation } = connection;
-    const process = await connection.processMark;
-    const parts = [process, sign].filter((part) => part !== null);
-    const read = { generation, process, mark: parts.length > 0 ? parts.join(' ') : null };
+    const chain = sign === null ? await this.#chain.join(connection, signal) : null;
+    const read = await this.#marked(connection, sign, chain);
     this.#known.set(connection, read);
     return read;
   }
 
-  /** On any kept connection for calls. */
-  async now(): Promise<MarkedSocket> {
+  /**
+   * On any kept connection for calls. `chained`: by its connections where the engine tells nothing of its process; one that
+   * keeps none is left without, and each of its embedding calls will fail by that.
+   */
+  async now(chained: boolean): Promise<MarkedSocket> {
     const connection = this.#http.take();
     try {
-      return await this.read(connection);
+      const sign = await this.#sign(connection);
+      const chain = sign === null && chained ? await this.#chain.join(connection).catch(nullIfLoose) : null;
+      return await this.#marked(connection, sign, chain);
     } finally {
       this.#http.giveBack(connection);
     }
   }
+
+  /** False: the chain of that mark has ended. */
+  isCurrent(chain: string): boolean {
+    return chain === this.#chain.mark;
+  }
+
+  /** Keeps the chain, if there is one: some seconds without an answer end a connection. */
+  beat(): void {
+    this.#chain.beat();
+  }
+
+  endChain(): void {
+    this.#chain.end();
+  }
+
+  async #marked(connection: Connection, sign: string | null, chain: string | null): Promise<MarkedSocket> {
+    const { generation } = connection;
+    const process = await connection.processMark;
+    const parts = [process, sign, chain].filter((part) => part !== null);
+    return { generation, process, chain, mark: parts.length > 0 ? parts.join(' ') : null };
+  }
+}
+
+function nullIfLoose(error: unknown): null {
+  if (error instanceof EngineFailure && error.failure.code === 'fingerprint_changed') return null;
+  throw error;
 }

@@ -31,7 +31,6 @@ export interface FindingsPorts {
   readonly roles: (role: RoleId) => RoleSettings | null;
   readonly emit: (event: GateEvent) => void;
   readonly affected: Gate['affected'];
-  readonly onVoid: (provider: ProviderId, space: SpaceId) => void;
 }
 
 export const keyOf = (provider: ProviderId, space: SpaceId): string => `${provider} ${space}`;
@@ -83,7 +82,6 @@ export class Findings {
 
   /** At once and before anything else happens: what is in flight finds no pass when it comes back. */
   void(provider: Provider, space: Space, sentence: string): void {
-    this.#ports.onVoid(provider.id, space.id);
     const before = this.#book.verdict(provider.id, space.id);
     if (before === null || before.kind === 'unverified') return;
     this.keep(this.bare(provider, space, 'unverified', sentence, before.fingerprint));

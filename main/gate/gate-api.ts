@@ -65,10 +65,6 @@ export interface AnswerGuard {
    * been voided if the fingerprint is another than the one that passed.
    */
   admit(provider: ProviderId, space: SpaceId, fingerprint: Fingerprint): boolean;
-  /** True when the engine has no process mark and nothing was probed on this connection yet. */
-  needsPreflight(provider: ProviderId, space: SpaceId, connection: string): boolean;
-  /** Three probes on that connection; false: the verdict is void and is being made anew. */
-  preflight(provider: ProviderId, space: SpaceId, connection: string): Promise<boolean>;
   /** Widths that may be asked of this provider: the space's own, and declared ones it passed cut. */
   servesWidth(provider: ProviderId, space: SpaceId, width: number): boolean;
   /** After vectors were admitted. Never waits for disk. */

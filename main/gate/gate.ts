@@ -13,7 +13,6 @@ import type { FoundRequest, FoundResult, Gate, GateEvent, RoleSpace } from './ga
 import { GATE_TIMING, type GateTiming } from './gate-timing.ts';
 import { countRows, joinRanges, LEDGER_KEPT_MS, type LedgerRange } from './ledger.ts';
 import { checkPolicyChange } from './policy-change.ts';
-import { Preflight } from './preflight.ts';
 import type { Encoder, ProbePort } from './probe-port.ts';
 import type { ProbeSet } from './probes.ts';
 import { hasAnchor, type Space } from './space.ts';
@@ -55,7 +54,6 @@ export class GateService implements Gate {
   readonly #queue: VerificationQueue;
   readonly #findings: Findings;
   readonly #verification: Verification;
-  readonly #preflight: Preflight;
   readonly #founding: FoundingDesk;
   #roles: Readonly<Record<RoleId, RoleSettings>> | null = null;
   #state: 'new' | 'running' | 'stopped' = 'new';
@@ -85,7 +83,6 @@ export class GateService implements Gate {
       roles,
       emit,
       affected: (provider) => this.affected(provider),
-      onVoid: (provider, space) => this.#preflight.forget(provider, space),
     });
     this.#verification = new Verification({
       clock,
@@ -98,7 +95,6 @@ export class GateService implements Gate {
       encoders: this.#encoders,
       emit,
     });
-    this.#preflight = new Preflight(verifier, this.#findings, this.#verification, this.#spaces, this.#encoders);
     this.#founding = new FoundingDesk({
       clock,
       random: options.random,
@@ -186,14 +182,6 @@ export class GateService implements Gate {
     if (passed !== null && sameFingerprint(passed, fingerprint)) return true;
     this.#verification.voidAll(provider, 'Another process answered than the one that passed. It is being checked.');
     return false;
-  }
-
-  needsPreflight(provider: ProviderId, space: SpaceId, connection: string): boolean {
-    return this.#preflight.needed(provider, space, connection);
-  }
-
-  preflight(provider: ProviderId, space: SpaceId, connection: string): Promise<boolean> {
-    return this.#preflight.run(provider, space, connection);
   }
 
   servesWidth(provider: ProviderId, space: SpaceId, width: number): boolean {

@@ -33,4 +33,13 @@ export type MeasureOutcome =
   | { readonly outcome: 'aborted' };
 
 /** Why nothing could be measured, in our own words only. */
-export type FailureReason = 'busy' | 'unreachable' | 'timeout' | 'refused' | 'unusable' | 'count' | 'engine' | 'moved';
+export type FailureReason =
+  | 'busy'
+  | 'unreachable'
+  | 'timeout'
+  | 'refused'
+  | 'unusable'
+  | 'count'
+  | 'engine'
+  | 'moved'
+  | 'unmarked';

@@ -77,7 +77,9 @@ const FAILURES: Readonly<Record<FailureReason, string>> = {
   unusable: 'The engine answered a probe with something that is not a vector. Check its pooling, or update it.',
   count: 'The engine answered with another number of vectors than texts. Update it, or set its batch size to 1.',
   engine: 'The engine failed on a probe. Its own log says why.',
-  moved: 'The engine kept changing while it was checked: several processes answer at its address, or it restarts.',
+  moved:
+    'The engine kept changing while it was checked: several processes answer at its address, it restarts, or it ends every connection after its answer.',
+  unmarked: 'Nothing tells one process of this engine from another, so a verdict would hold for neither.',
 };
 
 export function failureSentence(reason: FailureReason): string {

@@ -59,22 +59,6 @@ export class Verifier {
     }
   }
 
-  /** Vectors of a few texts, each sent alone, with the process that gave them; null when any could not be had. */
-  async few(
-    provider: Provider,
-    texts: readonly string[],
-    options: MeasureOptions,
-  ): Promise<{ readonly vectors: Matrix; readonly fingerprint: Fingerprint } | null> {
-    const run = new Run(this, provider, options);
-    try {
-      const vectors = await run.singles(texts.map((text, i) => ({ id: String(i), text })));
-      return run.fingerprint === null ? null : { vectors, fingerprint: run.fingerprint };
-    } catch (error) {
-      if (error instanceof Stopped || options.signal.aborted) return null;
-      throw error;
-    }
-  }
-
   /** Null when the engine cannot count, does not answer, or answers something else than counts. */
   async count(provider: Provider, texts: readonly string[], signal: AbortSignal): Promise<readonly number[] | null> {
     const counts = await this.#settled(this.#port.tokenize(provider, texts, signal), signal);
@@ -172,10 +156,6 @@ class Run {
     this.#provider = provider;
     this.#options = options;
     this.#width = options.width;
-  }
-
-  get fingerprint(): Fingerprint | null {
-    return this.#fingerprint;
   }
 
   async all(probes: SpaceProbes): Promise<Measurement> {
@@ -286,6 +266,10 @@ class Run {
   }
 
   #sameProcess(fingerprint: Fingerprint): void {
+    // A cloud upstream has a pin in place of a process.
+    if (this.#provider.kind === 'local' && fingerprint.processMark === null) {
+      throw new Stopped({ outcome: 'failed', reason: 'unmarked', fingerprint });
+    }
     this.#fingerprint ??= fingerprint;
     if (!sameFingerprint(this.#fingerprint, fingerprint)) throw new Stopped({ outcome: 'moved' });
   }

@@ -68,6 +68,19 @@ describe('a batch striped over encoders of 100, 50 and 10 inputs/s', () => {
     return ms;
   }
 
+  /** Figures for people who run many seeds: time over the ideal (each lane at its rate until it fails), encodes per input. */
+  function report(name: string, ms: number, untilMs: readonly number[], encodes: number): void {
+    if (process.env.SWITCHYARD_FIGURES !== '1') return;
+    const doneBy = (t: number) =>
+      RATES.reduce((sum, rate, at) => sum + (rate * Math.min(t, untilMs[at] ?? t)) / 1000, 0);
+    let idealMs = 0;
+    while (doneBy(idealMs) < INPUTS) idealMs += 1;
+    const ratio = (ms / idealMs).toFixed(2);
+    console.log(
+      `${name}: ${Math.round(ms)} ms, ideal ${idealMs} ms, ratio ${ratio}, encodes ${(encodes / INPUTS).toFixed(3)}`,
+    );
+  }
+
   const encodesOf = async ({ engine }: Lane) => (await engine.counts()).encodes;
   const total = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((sum, n) => sum + n, 0);
 
@@ -80,7 +93,9 @@ describe('a batch striped over encoders of 100, 50 and 10 inputs/s', () => {
     expect(ms).toBeLessThan(1.5 * idealMs);
     for (const text of textsOf(0)) expect(done.some((counts) => (counts[text] ?? 0) > 0)).toBe(true);
     // Copies are for the last chunks only: at most one chunk (half a second) of each.
-    const copies = done.map(total).reduce((sum, n) => sum + n, 0) - INPUTS;
+    const encodes = done.map(total).reduce((sum, n) => sum + n, 0);
+    report('no faults', ms, [], encodes);
+    const copies = encodes - INPUTS;
     expect(copies).toBeLessThanOrEqual(RATES.reduce((sum, rate) => sum + rate, 0) / 2);
     done.forEach((counts, at) => {
       const rate = RATES[at] ?? 0;
@@ -104,6 +119,15 @@ describe('a batch striped over encoders of 100, 50 and 10 inputs/s', () => {
       ];
       const ms = await run(seed).finally(() => timers.forEach(clearTimeout));
       const done = await Promise.all(lanes.map(encodesOf));
+      const untilMs: number[] = [];
+      untilMs[killed] = killAtMs;
+      untilMs[frozen] = freezeAtMs;
+      report(
+        `seed ${seed}`,
+        ms,
+        untilMs,
+        done.map(total).reduce((sum, n) => sum + n, 0),
+      );
       for (const text of textsOf(seed)) expect(done.some((counts) => (counts[text] ?? 0) > 0)).toBe(true);
       // What the two did before their end helped; the rest is the survivor's, at its rate, plus the time until silence is known.
       const left = INPUTS - total(done[killed] ?? {}) - total(done[frozen] ?? {});

@@ -381,61 +381,15 @@ describe('a machine that cannot be probed', () => {
 });
 
 describe('an engine without a process mark', () => {
-  let bare: Encoder;
-  beforeEach(async () => {
-    bare = addEncoder(bench.port, { name: 'bare', fingerprint: { processMark: null } });
+  it('gets no verdict that admits, because it would hold for no process', async () => {
+    const bare = addEncoder(bench.port, { name: 'bare', fingerprint: { processMark: null } });
     bench.gate.onProviders([founder, other, bare]);
     await bench.rest();
-    expect(bench.kind(bare)).toBe('pass');
-  });
-
-  it('is probed on each new connection, with three probes, once', async () => {
-    const space = bench.space().id;
-    const { id } = bare.provider;
-    expect(bench.gate.needsPreflight(other.provider.id, space, 'c1')).toBe(false);
-    expect(bench.gate.needsPreflight(id, space, 'c1')).toBe(true);
-    const calls = bench.port.engine(id).calls;
-    const both = Promise.all([bench.gate.preflight(id, space, 'c1'), bench.gate.preflight(id, space, 'c1')]);
-    await bench.rest();
-    expect(await both).toEqual([true, true]);
-    expect(bench.port.engine(id).calls - calls).toBe(3);
-    expect(bench.gate.needsPreflight(id, space, 'c1')).toBe(false);
-    expect(bench.gate.needsPreflight(id, space, 'c2')).toBe(true);
-  });
-
-  it('exchanged behind its address is found out by them', async () => {
-    const space = bench.space().id;
-    const { id } = bare.provider;
-    bench.port.engine(id).faults = { pooling: 'late' };
-    const answer = bench.gate.preflight(id, space, 'c2');
-    await bench.clock.settle();
-    expect(await answer).toBe(false);
-    expect(bench.admits(id)).toBe(false);
-    await bench.rest();
-    expect(bench.admits(id)).toBe(false);
-  });
-
-  it('whose verdict is voided while the probes are out is not held to be probed', async () => {
-    const space = bench.space().id;
-    const { id } = bare.provider;
-    const answer = bench.gate.preflight(id, space, 'c1');
-    bench.gate.verify(id);
-    await bench.rest();
-    expect(await answer).toBe(false);
-    expect(bench.admits(id)).toBe(true);
-    expect(bench.gate.needsPreflight(id, space, 'c1')).toBe(true);
-  });
-
-  it('is probed anew after its verdict was made anew', async () => {
-    const space = bench.space().id;
-    const { id } = bare.provider;
-    const answer = bench.gate.preflight(id, space, 'c1');
-    await bench.rest();
-    expect(await answer).toBe(true);
-    bench.gate.verify(id);
-    expect(await bench.gate.preflight(id, space, 'c1')).toBe(false);
-    await bench.rest();
-    expect(bench.gate.needsPreflight(id, space, 'c1')).toBe(true);
+    const verdict = bench.gate.verdict(bare.provider.id, bench.space().id);
+    expect(verdict?.kind).toBe('probe-failed');
+    expect(verdict?.sentence).toContain('Nothing tells one process of this engine from another');
+    expect(bench.admits(bare.provider.id)).toBe(false);
+    expect(bench.admits(other.provider.id)).toBe(true);
   });
 });
 

@@ -1,0 +1,136 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ProcessMarks } from '../../../agent/engines/process-mark.ts';
+import { SENTINELS } from '../../../agent/engines/sentinel.ts';
+import { startProxy } from '../../engines/proxy.ts';
+import { OllamaStandIn } from '../../engines/stand-ins/ollama.ts';
+import { OpenaiStandIn } from '../../engines/stand-ins/openai.ts';
+import type { StandIn } from '../../engines/stand-ins/stand-in.ts';
+import { TeiStandIn } from '../../engines/stand-ins/tei.ts';
+import { HashVectors } from '../../engines/stand-ins/vectors.ts';
+import { embedCall } from '../recorded-call.ts';
+import { startRelay } from './relay.ts';
+import { type Served, serve } from './served.ts';
+
+/** As for an engine on another machine: nobody tells which process listens. */
+const unreadable: ProcessMarks = { read: async () => null, ancestors: async () => [] };
+
+const ending: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const end of ending.splice(0).reverse()) await end();
+});
+
+async function behind<E extends StandIn>(engine: E, url?: string, marks?: ProcessMarks): Promise<Served> {
+  if (engine.url === '') await engine.start();
+  ending.push(() => engine.stop());
+  const served = await serve(url ?? engine.url, { marks: marks ?? unreadable });
+  ending.push(() => served.fleet.stop());
+  return served;
+}
+
+/** Texts that an engine was shown. */
+const shown = (engine: StandIn) => JSON.stringify(engine.requests.map(({ body }) => body));
+const embedder = (seed = '') => new OpenaiStandIn({ task: 'embed', vectors: new HashVectors(64, seed) });
+
+async function vectorsOf(text: string, seed = ''): Promise<readonly number[]> {
+  return [...(await new HashVectors(64, seed).encode(text))].map((value) => Math.fround(value));
+}
+
+describe('an engine of which neither process nor sign is to be had', () => {
+  it.each([
+    ['a generic server', () => embedder()],
+    ['TEI', () => new TeiStandIn()],
+    ['Ollama', () => new OllamaStandIn()],
+  ] as const)('%s: one chain of connections marks all calls, in a row and at once', async (_, make) => {
+    const { report, place, run } = await behind(make());
+    const mark = report().processMark;
+    expect(mark).toMatch(/^connection:[0-9a-f]{12}-1$/);
+    const embeds = () => run(embedCall(place(), ['a', 'b'], { processMark: mark }));
+    for (const call of [await embeds(), ...(await Promise.all([embeds(), embeds(), embeds()]))]) {
+      // A slot may be taken; the mark is never another.
+      if (call.failure !== null) expect(call.failure.code).toBe('engine_busy');
+      else expect(call.trailers?.fingerprint.processMark).toBe(mark);
+    }
+    expect(report().processMark).toBe(mark);
+  });
+
+  it('gives the vectors of the texts alone, whole and cut, and counts the tokens of these alone', async () => {
+    const { place, run, model } = await behind(embedder());
+    expect(model().maxBatch).toBe(63); // one place of its 64 is the known text's
+    const call = await run(embedCall(place(), ['one text', 'two'], { normalise: false }));
+    expect(call.vectors.map((row) => [...row])).toEqual([await vectorsOf('one text'), await vectorsOf('two')]);
+    expect(call.trailers?.usage).toMatchObject({ promptTokens: 4 + 3 }); // words and two special tokens each
+    const cut = await run(embedCall(place(), ['one text'], { normalise: false, cut: 16 }));
+    expect(cut.vectors.map((row) => [...row])).toEqual([(await vectorsOf('one text')).slice(0, 16)]);
+  });
+
+  it('started again is another one before it sees a text, whatever its vectors are', async () => {
+    const engine = embedder();
+    const { report, place, run } = await behind(engine);
+    const mark = report().processMark;
+    expect((await run(embedCall(place(), ['a'], { processMark: mark }))).failure).toBeNull();
+    const { port } = engine;
+    await engine.stop();
+    await engine.start(port);
+    await expect
+      .poll(async () => (await run(embedCall(place(), ['unseen'], { processMark: mark }))).failure?.code)
+      .toBe('fingerprint_changed');
+    expect(shown(engine)).not.toContain('unseen');
+    await expect.poll(() => report().processMark).toMatch(/-2$/);
+    expect((await run(embedCall(place(), ['b'], { processMark: report().processMark }))).failure).toBeNull();
+  });
+
+  it('that keeps no connection is never trusted with a text', async () => {
+    const engine = new (class extends OpenaiStandIn {
+      override readonly headers = { connection: 'close' };
+    })({ task: 'embed' });
+    const { report, place, run } = await behind(engine);
+    expect(report().processMark).toBeNull();
+    const call = await run(embedCall(place(), ['unseen']));
+    expect(call.failure).toMatchObject({ blame: 'fingerprint', code: 'fingerprint_changed' });
+    expect(shown(engine)).not.toContain('unseen');
+  });
+});
+
+describe('an engine behind a proxy', () => {
+  it('that keeps our connections is found out by the known text in the batch, and its vectors go nowhere', async () => {
+    const one = embedder();
+    const other = embedder('pooled otherwise');
+    await other.start();
+    ending.push(() => other.stop());
+    await one.start();
+    const proxy = await startProxy(one.url);
+    ending.push(() => proxy.stop());
+    const { report, place, run } = await behind(one, proxy.url);
+    const mark = report().processMark;
+    expect((await run(embedCall(place(), ['a'], { processMark: mark }))).failure).toBeNull();
+    const connections = proxy.connections();
+    proxy.retarget(other.url);
+    const call = await run(embedCall(place(), ['b'], { processMark: mark }));
+    expect(call.failure).toMatchObject({ blame: 'fingerprint', code: 'fingerprint_changed' });
+    expect(call.vectors).toEqual([]);
+    expect(proxy.connections()).toBe(connections); // no connection gave it away
+    await expect.poll(() => report().processMark).not.toBe(mark);
+  });
+
+  it('that hides a new process behind its own pid is found out by its connections', async () => {
+    const engine = embedder();
+    await engine.start();
+    const { port } = engine;
+    const relay = await startRelay(port);
+    ending.push(() => relay.stop());
+    const process: ProcessMarks = { read: async () => '77@1', ancestors: async () => [] };
+    const { report, place, run, model } = await behind(engine, relay.url, process);
+    const mark = report().processMark;
+    expect(mark).toMatch(/^77@1 connection:[0-9a-f]{12}-1$/);
+    expect(model().maxBatch).toBe(64);
+    await run(embedCall(place(), ['a'], { processMark: mark }));
+    expect(shown(engine)).not.toContain(SENTINELS[0]); // the process is known: no text of ours in its batches
+    await engine.stop();
+    await engine.start(port);
+    await expect
+      .poll(async () => (await run(embedCall(place(), ['unseen'], { processMark: mark }))).failure?.code)
+      .toBe('fingerprint_changed');
+    expect(shown(engine)).not.toContain('unseen');
+    await expect.poll(() => report().processMark).toMatch(/^77@1 connection:[0-9a-f]{12}-2$/);
+  });
+});
