@@ -9,6 +9,8 @@ export type Touch = (connection: Connection, signal?: AbortSignal) => Promise<vo
 interface Witness {
   readonly connection: Connection;
   readonly generation: number;
+  /** True: it has answered, on the socket it had from the beginning. One request at a time. */
+  readonly answers: SharedLook<boolean>;
 }
 
 interface Membership {
@@ -107,13 +109,13 @@ export class ConnectionChain {
 
   async #anyAnswers(): Promise<boolean> {
     for (const witness of this.#witnesses) {
-      if (await this.#answers(witness)) return true;
+      if (await witness.answers.read()) return true;
       this.#dismiss(witness);
     }
     return false;
   }
 
-  async #answers({ connection, generation }: Witness): Promise<boolean> {
+  async #answers(connection: Connection, generation: number): Promise<boolean> {
     if (!connection.connected || connection.generation !== generation) return false;
     try {
       await this.#touch(connection);
@@ -151,12 +153,13 @@ export class ConnectionChain {
       this.#http.drop(connection);
       throw error;
     }
-    return { connection, generation: connection.generation };
+    const { generation } = connection;
+    return { connection, generation, answers: new SharedLook(() => this.#answers(connection, generation)) };
   }
 
   async #renew(): Promise<void> {
     const number = this.#number;
-    for (const witness of this.#witnesses) if (!(await this.#answers(witness))) this.#dismiss(witness);
+    for (const witness of this.#witnesses) if (!(await witness.answers.read())) this.#dismiss(witness);
     if (this.#witnesses.length === 0) return this.#begin(number);
     if (this.#witnesses.length >= WITNESSES) return;
     const further = await this.#opened();
