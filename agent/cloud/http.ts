@@ -1,8 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Pool } from 'undici';
-import request from 'undici/lib/api/api-request.js';
-import UndiciPool from 'undici/lib/dispatcher/pool.js';
 import type { Clock } from '../../main/domain/time.ts';
 import { EngineFailure } from '../engines/failure.ts';
 
@@ -46,7 +44,10 @@ export class CloudHttp {
     const stop = this.#clock.after(firstByteMs, () => late.abort());
     try {
       const url = new URL(`${baseUrl}${path}`);
-      const response = await request.call(this.#pool(url.origin), {
+      // Loaded with the first call: an agent without a key need not hold undici in memory.
+      const { default: request } = await import('undici/lib/api/api-request.js');
+      const { default: UndiciPool } = await import('undici/lib/dispatcher/pool.js');
+      const response = await request.call(this.#pool(url.origin, UndiciPool), {
         path: `${url.pathname}${url.search}`,
         method: body === null ? 'GET' : 'POST',
         headers: {
@@ -85,7 +86,7 @@ export class CloudHttp {
     await Promise.all(pools.map((pool) => pool.destroy()));
   }
 
-  #pool(origin: string): Pool {
+  #pool(origin: string, UndiciPool: typeof Pool): Pool {
     const known = this.#pools.get(origin);
     if (known !== undefined) return known;
     const pool = new UndiciPool(origin, {

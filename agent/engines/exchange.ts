@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Dispatcher } from 'undici';
 import type { Clock } from '../../main/domain/time.ts';
-import type { Connection } from './connections.ts';
+import type { Connection, ResponseHandler } from './connection.ts';
 import { EngineFailure } from './failure.ts';
 
 export interface ExchangeRequest {
@@ -39,12 +38,12 @@ export class SocketReplaced extends EngineFailure {
 }
 
 /** One request on one connection. The constructor does nothing; `send` begins. */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class Exchange implements ResponseHandler {
   readonly #connection: Connection;
   readonly #request: ExchangeRequest;
   readonly #sink: ExchangeSink;
   readonly #clock: Clock;
-  #controller: Dispatcher.DispatchController | null = null;
+  #isSent = false;
   #headSeen = false;
   #settled = false;
   #retried = false;
@@ -63,16 +62,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   send(): void {
     const { method, path, body, headers, firstByteMs } = this.#request;
     this.#deadline(firstByteMs);
-    this.#connection.client.dispatch(
-      {
-        method,
-        path,
-        headers: body === undefined ? { ...headers } : { 'content-type': 'application/json', ...headers },
-        body: body ?? null,
-        idempotent: method === 'GET',
-      },
-      this,
-    );
+    const own = body === undefined ? { ...headers } : { 'content-type': 'application/json', ...headers };
+    this.#isSent = true;
+    this.#connection.send({ method, path, headers: own, body: body ?? null }, this);
   }
 
   /** A real sign of life: the time between tokens starts anew. */
@@ -84,14 +76,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
   pause(): void {
     this.#paused = true;
     this.#deadlineMs = Number.POSITIVE_INFINITY; // the reader is slow, not the engine
-    this.#controller?.pause();
+    this.#connection.pause();
   }
 
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
     this.progress();
-    this.#controller?.resume();
+    this.#connection.resume();
   }
 
   /** Closes the connection at once, which is what stops the engine's work. The sink hears nothing more. Idempotent. */
@@ -101,41 +93,37 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#kill();
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    if (this.#settled) {
-      controller.abort(new Error('aborted'));
-    } else if (this.#request.generation !== undefined && this.#request.generation !== this.#connection.generation) {
-      controller.abort(new SocketReplaced());
-    }
+  onStart(): Error | null {
+    const { generation } = this.#request;
+    return generation !== undefined && generation !== this.#connection.generation ? new SocketReplaced() : null;
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    if (this.#settled || status < 200) return;
+  onHead(status: number, headers: IncomingHttpHeaders): void {
+    if (this.#settled) return;
     this.#headSeen = true;
     this.progress();
     this.#sink.onHead(status, headers);
   }
 
-  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+  onData(chunk: Buffer): void {
     if (!this.#settled && !this.#sink.onData(chunk)) this.pause();
   }
 
-  onResponseEnd(): void {
+  onEnd(): void {
     if (this.#settled) return;
     this.#settle();
     this.#connection.served++;
     this.#sink.onEnd();
   }
 
-  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+  onError(error: Error): void {
     if (this.#settled) return;
     // An idle socket may be closed by the engine in the very moment in which it is used again. That, and only that, is worth
     // one more try: a kept socket, and not a byte of the answer.
     if (!this.#headSeen && !this.#retried && this.#connection.served > 0 && isClosedSocket(error)) {
       this.#retried = true;
       this.#connection.served = 0;
-      this.#controller = null;
+      this.#isSent = false;
       queueMicrotask(() => {
         if (!this.#settled) this.send();
       });
@@ -153,7 +141,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
       case 'ENOTFOUND':
       case 'EAI_AGAIN':
       case 'ETIMEDOUT':
-      case 'UND_ERR_CONNECT_TIMEOUT':
         return new EngineFailure('engine_unreachable');
       default:
         return new EngineFailure('engine_error', {}, NO_ANSWER);
@@ -173,9 +160,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #kill(): void {
-    // Before its start a request sits in a client that is still connecting: the client goes, not only the request.
-    if (this.#controller === null) this.#connection.destroy();
-    else this.#controller.abort(new Error('aborted'));
+    // Between two tries the connection is closed already.
+    if (this.#isSent) this.#connection.abort();
   }
 
   /** One timer per exchange, armed again only when it fires early: tokens come far more often than time-outs. */
@@ -212,5 +198,5 @@ function codeOf(error: Error): string {
 }
 
 function isClosedSocket(error: Error): boolean {
-  return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(codeOf(error));
+  return ['ECONNRESET', 'EPIPE'].includes(codeOf(error));
 }
