@@ -3,8 +3,8 @@ import { createAgentClock } from '../../../agent/clock.ts';
 import { ConnectionChain } from '../../../agent/engines/connection-chain.ts';
 import { EngineHttp } from '../../../agent/engines/engine-http.ts';
 import { EngineFailure } from '../../../agent/engines/failure.ts';
+import { type Relay, startRelay } from '../../engines/relay.ts';
 import { OpenaiStandIn } from '../../engines/stand-ins/openai.ts';
-import { type Relay, startRelay } from './relay.ts';
 
 let engine: OpenaiStandIn;
 let relay: Relay;

@@ -2,13 +2,13 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ProcessMarks } from '../../../agent/engines/process-mark.ts';
 import { SENTINELS } from '../../../agent/engines/sentinel.ts';
 import { startProxy } from '../../engines/proxy.ts';
+import { startRelay } from '../../engines/relay.ts';
 import { OllamaStandIn } from '../../engines/stand-ins/ollama.ts';
 import { OpenaiStandIn } from '../../engines/stand-ins/openai.ts';
 import type { StandIn } from '../../engines/stand-ins/stand-in.ts';
 import { TeiStandIn } from '../../engines/stand-ins/tei.ts';
 import { HashVectors } from '../../engines/stand-ins/vectors.ts';
 import { embedCall } from '../recorded-call.ts';
-import { startRelay } from './relay.ts';
 import { type Served, serve } from './served.ts';
 
 /** As for an engine on another machine: nobody tells which process listens. */

@@ -9,7 +9,7 @@ export interface Relay {
 }
 
 /** Bytes to and fro on a port of its own, as a container's port mapping does; a side that ends ends the other. */
-export async function startRelay(target: number): Promise<Relay> {
+export async function startRelay(target: number, host = '127.0.0.1'): Promise<Relay> {
   const sockets = new Set<Socket>();
   const server = createServer((near) => {
     const far = connect(target, '127.0.0.1');
@@ -26,12 +26,12 @@ export async function startRelay(target: number): Promise<Relay> {
       });
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('no port');
   return {
     port: address.port,
-    url: `http://127.0.0.1:${address.port}`,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
     sockets,
     stop: async () => {
       for (const socket of sockets) socket.destroy();
