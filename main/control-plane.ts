@@ -6,43 +6,39 @@ import { permitOf } from './cloud/permits.ts';
 import type { Discovery } from './discovery/lan-discovery.ts';
 import { AgentProbes } from './dispatch/agent-probes.ts';
 import { DispatchService } from './dispatch/dispatch-service.ts';
-import { keepUnchanged, routedProviders } from './dispatch/fleet-view.ts';
 import { tokenCounter } from './dispatch/token-counter.ts';
 import type { RequestTrace } from './dispatch/trace.ts';
 import { SwitchyardError } from './domain/errors.ts';
-import type { NodeId, ProviderId } from './domain/ids.ts';
+import type { NodeId } from './domain/ids.ts';
 import { ROLE_IDS, ROLES, type RoleId, type RoleSettings } from './domain/roles.ts';
 import type { Clock, Random } from './domain/time.ts';
-import { DEFAULT_PROJECT, ensureFirstRun, type FirstSecrets, handedOver, restoreSpend } from './first-run.ts';
-import { buildCatalogue, type Catalogue } from './fleet/catalogue.ts';
+import { DEFAULT_PROJECT, ensureFirstRun, type FirstSecrets, handedOver } from './first-run.ts';
 import { EmbeddedAgent, type StartAgentProcess } from './fleet/embedded-agent.ts';
 import { pairAgent } from './fleet/pair.ts';
-import { ProbeWatch } from './fleet/probe-watch.ts';
 import { FleetRegistry } from './fleet/registry.ts';
 import { AgentSession } from './fleet/session.ts';
 import { Settling } from './fleet/settling.ts';
 import { GateService } from './gate/gate.ts';
 import { parseProbeSet } from './gate/probes.ts';
 import { sha256 } from './gate/service-digest.ts';
-import { MemoryKeyLimits } from './gateway/key-limits.ts';
 import type { ConsoleFile } from './gateway/ports.ts';
-import { Gateway } from './gateway/server.ts';
+import type { Gateway } from './gateway/server.ts';
 import { budgetEvents, rememberAbility, wrongUpstreamEvent } from './house-cloud.ts';
+import { makeEndpoint } from './house-endpoint.ts';
 import { gateEvents, storeEvents } from './house-events.ts';
 import { levels } from './house-levels.ts';
 import { registerMetrics } from './house-metrics.ts';
-import { modelDirectory } from './model-directory.ts';
+import { traceRecords, usageRecords } from './house-records.ts';
+import { Routing } from './house-routing.ts';
 import type { CloudDesk } from './operator/cloud-desk.ts';
 import { appInfo } from './operator/documents.ts';
 import { type GeneralSettings, readSettings } from './operator/general-settings.ts';
-import { healthItems } from './operator/health.ts';
 import { HealthSince } from './operator/health-since.ts';
 import type { House } from './operator/house.ts';
 import { callOperation, operatorOf } from './operator/operator.ts';
 import { TopicHub } from './operator/topic-hub.ts';
 import type { UpdatesDesk } from './operator/updates-desk.ts';
 import { RouterCore } from './router/core.ts';
-import type { RoutedProvider } from './router/types.ts';
 import { SqliteStore } from './store/client.ts';
 import type { KeySourceOptions } from './store/key-source.ts';
 import type { Json } from './store/ports.ts';
@@ -156,8 +152,11 @@ export class ControlPlane {
       projectName: (id) => store.access.projects().find((project) => project.id === id)?.name ?? id,
       remember: () => rememberAbility(agents, cloud),
       sizeOf: (item) => dispatch.sizeOf(item),
-      onProviders: () => refresh(),
-      onPermits: () => permitsChanged(),
+      onProviders: () => routing.refresh(),
+      onPermits: () => {
+        tellBudget();
+        routing.permitsChanged();
+      },
       onRefused: (status, whose) => {
         if (status === 429) this.#series.fold(`429.${whose}`, 1, 'sum');
       },
@@ -176,16 +175,7 @@ export class ControlPlane {
     });
     const router = new RouterCore({ permits: cloud.permits });
 
-    let catalogue: Catalogue = buildCatalogue({
-      nodes: [],
-      roles: roles(),
-      spaceWidths: () => [],
-      baseWeight: () => 1,
-    });
-    let routed: readonly RoutedProvider[] = [];
-    const probes = new ProbeWatch();
-    const unreachableSince = new Map<ProviderId, number>();
-
+    const routing = new Routing({ clock, store, fleet, cloud, gate, router, roles, kick: () => dispatch.kick() });
     const settling = new Settling(clock, () => this.#options.embeddedAgent === null || fleet.embedded !== null);
     const dispatch = new DispatchService({
       router,
@@ -200,107 +190,16 @@ export class ControlPlane {
         tellWrongUpstream(provider);
         if (ROLES[provider.role].task === 'embed') gate.verify(provider.id);
       },
-      countTokens: tokenCounter({ probes: probePort, gate, encoders: () => catalogue.entries }),
-      providersOf: (role, model) =>
-        catalogue.providers
-          .filter(
-            (provider) => provider.role === role && (provider.model === model || provider.aliases.includes(model)),
-          )
-          .map(({ id }) => id),
+      countTokens: tokenCounter({ probes: probePort, gate, encoders: () => routing.catalogue.entries }),
+      providersOf: (role, model) => routing.providersOf(role, model),
       timeouts: () => settings.timeouts,
       settled: settling.done,
-      observers: [
-        this.#metrics,
-        { finished: (summary) => sampler.finished(summary) },
-        {
-          finished: (summary) =>
-            store.usage.record({
-              key: summary.keyId,
-              project: summary.project,
-              role: summary.role,
-              model: summary.model,
-              route: summary.route,
-              atMs: summary.arrivedAtMs,
-              success: summary.outcome === 'success',
-              promptTokens: summary.usage?.promptTokens ?? 0,
-              completionTokens: summary.usage?.completionTokens ?? 0,
-              exact: summary.usage?.exact ?? false,
-              costUsd: summary.usage?.costUsd ?? null,
-            }),
-        },
-      ],
-      onTrace: (trace) => {
-        this.#requests.add(trace);
-        // Texts that an encoder would have been given, had it agreed with the index.
-        const stopped = trace.choices[0]?.refused.some(({ reason }) => reason === 'verdict_failed');
-        if (stopped) this.#series.fold('count.gate', trace.units, 'sum');
-        store.traces.record({ summary: trace.summary, detail: trace as unknown as Json });
-      },
+      observers: [this.#metrics, { finished: (summary) => sampler.finished(summary) }, usageRecords(store)],
+      onTrace: traceRecords(store, this.#series, this.#requests),
     });
 
     const tellWrongUpstream = wrongUpstreamEvent(events);
     const tellBudget = budgetEvents(events, cloud, agents);
-    /** What keeps cloud providers closed, as routed last. */
-    let closures = '';
-    const closuresNow = () =>
-      catalogue.providers
-        .filter(({ kind }) => kind === 'cloud')
-        .map((provider) => Object.values(cloud.standing(provider)).join())
-        .join(' ');
-    const routeAgain = () => {
-      const nowMs = clock.nowMs();
-      closures = closuresNow();
-      const seen = routedProviders({
-        providers: catalogue.providers,
-        gate,
-        cloud: cloud.standing,
-        clockOffsetMs: nowMs - clock.wallMs(),
-        unreachableSince,
-        nowMs,
-      });
-      const kept = keepUnchanged(routed, seen);
-      if (kept === routed) return;
-      routed = kept;
-      router.setProviders(routed, nowMs);
-      dispatch.kick();
-    };
-    const permitsChanged = () => {
-      tellBudget();
-      router.permitsChanged();
-      if (closuresNow() === closures) dispatch.kick();
-      else routeAgain();
-    };
-    const refresh = () => {
-      const baseWeight = (provider: ProviderId) => store.nodes.baseWeight(provider);
-      const nodes = fleet.nodes().map(({ id, name, state, pulls, heartbeat }) => ({
-        id,
-        name,
-        state,
-        pulls,
-        engines: heartbeat?.engines ?? [],
-      }));
-      const cloudNodes = nodes.map((node) => ({
-        ...node,
-        models: node.engines.find(({ kind }) => kind === 'openrouter')?.models ?? null,
-      }));
-      catalogue = buildCatalogue({
-        nodes,
-        cloud: cloud.entries(cloudNodes, baseWeight),
-        roles: roles(),
-        spaceWidths: (role) =>
-          gate.spaces().flatMap((space) => (space.role === role && space.retiredAtMs === null ? [space.width] : [])),
-        baseWeight,
-      });
-      gate.onProviders(catalogue.entries);
-      routeAgain();
-    };
-    const applyRoles = () => {
-      const current = roles();
-      for (const id of ROLE_IDS) router.setRole(id, current[id], clock.nowMs());
-      gate.onRoles(current);
-      refresh();
-    };
-
     const woke = () => {
       dispatch.noteGap();
       fleet.forgetLiveness();
@@ -336,14 +235,14 @@ export class ControlPlane {
       series: this.#series,
       requests: this.#requests,
       cloud: cloud.desk,
-      catalogue: () => catalogue,
-      routed: () => routed,
+      catalogue: () => routing.catalogue,
+      routed: () => routing.routed,
       router: () => router.snapshot(clock.nowMs()),
       roles,
       settings: () => settings,
       setRole: async (role, changed) => {
         await store.roles.put(role, changed);
-        applyRoles();
+        routing.applyRoles();
         cloud.rolesChanged();
       },
       setSettings: async (changed) => {
@@ -352,7 +251,7 @@ export class ControlPlane {
         this.#options.discovery.setEnabled(changed.discovery.enabled);
         this.#options.updates?.setAutomatic(changed.updates.check);
       },
-      refresh,
+      refresh: () => routing.refresh(),
       healthSince: (id) => healthSince.of(id),
       discovery: this.#options.discovery,
       updates: this.#options.updates ?? null,
@@ -371,20 +270,15 @@ export class ControlPlane {
     await gate.start();
     this.#stops.push(() => gate.stop());
     this.#stops.push(gate.subscribe(gateEvents(events)));
-    this.#stops.push(gate.subscribe(refresh));
+    this.#stops.push(gate.subscribe(() => routing.refresh()));
     cloud.start();
     this.#stops.push(() => cloud.stop());
-    applyRoles();
+    routing.applyRoles();
     this.#stops.push(
       fleet.subscribe(() => {
-        refresh();
-        for (const { id, heartbeat, pulls } of fleet.nodes()) {
-          if (!pulls) dispatch.nodeSilent(id);
-          for (const { slotPool, ok } of probes.look(id, heartbeat?.engines ?? [])) {
-            for (const provider of routed)
-              if (provider.slotPool === slotPool) router.probed(provider.id, ok, clock.nowMs());
-          }
-        }
+        routing.refresh();
+        for (const { id, pulls } of fleet.nodes()) if (!pulls) dispatch.nodeSilent(id);
+        routing.lookAtProbes();
         dispatch.kick();
         settling.look(fleet.nodes());
       }),
@@ -427,52 +321,19 @@ export class ControlPlane {
     registerMetrics(this.#metrics, house);
     this.#metrics.collectProcess();
 
-    const limits = new MemoryKeyLimits(clock);
-    void restoreSpend(limits, store, clock.wallMs());
-    const gateway = new Gateway(
-      {
-        clock,
-        randomBytes,
-        dispatcher: dispatch,
-        keys: store.access,
-        limits,
-        catalogue: modelDirectory({ catalogue: () => catalogue, roles, gate }),
-        operations: {
-          call: (name, input) => callOperation(operations, name, input),
-          pushCloudKey: async (key, push) => {
-            await cloud.desk.pushKey(key, push);
-            return cloud.desk.status();
-          },
-        },
-        topics: hub,
-        idempotency: store.idempotency,
-        health: {
-          ready: () => store.health().state !== 'stopped',
-          items: () =>
-            healthItems(house).map(({ code, severity, title, sentence }) => ({
-              code,
-              severity,
-              // Sentences of the store name no machine and no address; others may.
-              sentence: code.startsWith('store_') ? sentence : title,
-            })),
-        },
-        metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.exposition() }),
-        events,
-        exchanges: { finished: ({ key }) => key && store.access.used(key, clock.wallMs()) },
-      },
-      {
-        version: this.#options.version,
-        port: this.#options.port ?? settings.endpoint.port,
-        addresses: settings.endpoint.bind === '127.0.0.1' ? ['127.0.0.1', '::1'] : [settings.endpoint.bind],
-        hostNames: settings.endpoint.names,
-        origins: settings.endpoint.allowedOrigins,
-        tls: null,
-        trustProxy: settings.endpoint.trustProxy,
-        openProject: settings.endpoint.openLoopback ? DEFAULT_PROJECT : null,
-        adminTokenSha256: store.access.adminTokenSha256() ?? '',
-        consoleFiles: this.#options.consoleFiles,
-      },
-    );
+    const gateway = makeEndpoint({
+      house,
+      store,
+      dispatcher: dispatch,
+      gate,
+      events,
+      operations,
+      hub,
+      metrics: this.#metrics,
+      randomBytes,
+      consoleFiles: this.#options.consoleFiles,
+      port: this.#options.port,
+    });
     const { port } = await gateway.start();
     await handedOver(store);
     endpoint = `http://127.0.0.1:${port}`;

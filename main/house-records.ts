@@ -1,0 +1,37 @@
+import type { RequestTrace } from './dispatch/trace.ts';
+import type { RequestObserver } from './domain/observation.ts';
+import type { SqliteStore } from './store/client.ts';
+import type { Json } from './store/ports.ts';
+import type { RecentRequests } from './telemetry/recent-requests.ts';
+import type { TimeSeries } from './telemetry/time-series.ts';
+
+/** Books the tokens and the cost of every request that ends. */
+export function usageRecords(store: SqliteStore): RequestObserver {
+  return {
+    finished: (summary) =>
+      store.usage.record({
+        key: summary.keyId,
+        project: summary.project,
+        role: summary.role,
+        model: summary.model,
+        route: summary.route,
+        atMs: summary.arrivedAtMs,
+        success: summary.outcome === 'success',
+        promptTokens: summary.usage?.promptTokens ?? 0,
+        completionTokens: summary.usage?.completionTokens ?? 0,
+        exact: summary.usage?.exact ?? false,
+        costUsd: summary.usage?.costUsd ?? null,
+      }),
+  };
+}
+
+/** Keeps the trace of every request: the newest in memory, all of them in the store, what the gate stopped in its chart. */
+export function traceRecords(store: SqliteStore, series: TimeSeries, requests: RecentRequests<RequestTrace>) {
+  return (trace: RequestTrace): void => {
+    requests.add(trace);
+    // Texts that an encoder would have been given, had it agreed with the index.
+    const stopped = trace.choices[0]?.refused.some(({ reason }) => reason === 'verdict_failed');
+    if (stopped) series.fold('count.gate', trace.units, 'sum');
+    store.traces.record({ summary: trace.summary, detail: trace as unknown as Json });
+  };
+}
