@@ -1,6 +1,6 @@
 // Bundles main, preload and agent with esbuild and the renderer with Vite into out/.
 // `--if-stale` does nothing when no source is newer than the last build: `npm ci` (prepare) and `npm start` call it so.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -15,6 +15,15 @@ const external = ['electron', 'better-sqlite3', '@energetic-ai/*'];
 const banner = {
   js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
 };
+/** Zod brings its messages in fifty languages, a third of its code; none of them is ever shown. */
+const english = {
+  name: 'zod-in-english',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
+      contents: "export { default as en } from './en.js';",
+    }));
+  },
+};
 const node = {
   bundle: true,
   platform: 'node',
@@ -24,6 +33,7 @@ const node = {
   absWorkingDir: root,
   logLevel: 'warning',
   external,
+  plugins: [english],
 };
 
 /**
@@ -35,12 +45,22 @@ export async function buildNode() {
     'main/index': 'main/index.ts',
     'main/headless': 'main/headless.ts',
     'main/store-worker': 'main/store/worker.ts',
-    'agent/index': 'agent/index.ts',
     'agent/builtin-worker': 'agent/builtin/worker.ts',
     'agent/gpu-inventory': 'agent/gpu/inventory-worker.ts',
   };
   const present = Object.entries(entries).filter(([, file]) => existsSync(at(file)));
   const results = await Promise.all([
+    // In parts, so that an agent holds in memory what it needs: no certificates to make, no cloud before there is a key.
+    existsSync(at('agent/index.ts')) &&
+      build({
+        ...node,
+        format: 'esm',
+        banner,
+        splitting: true,
+        outdir: at('out/agent'),
+        chunkNames: 'part-[hash]',
+        entryPoints: [at('agent/index.ts')],
+      }),
     build({
       ...node,
       format: 'esm',
@@ -51,6 +71,11 @@ export async function buildNode() {
     existsSync(at('preload/index.ts')) &&
       build({ ...node, format: 'cjs', entryPoints: [at('preload/index.ts')], outfile: at('out/preload/index.cjs') }),
   ]);
+  // Parts are named by their contents: those of earlier builds would stay for ever.
+  const written = new Set(results.flatMap((result) => (result ? Object.keys(result.metafile.outputs) : [])));
+  for (const file of readdirSync(at('out/agent'))) {
+    if (file.startsWith('part-') && !written.has(`out/agent/${file}`)) rmSync(at('out/agent', file));
+  }
   // The agent's folder also stands alone: in the packaged app, and on the machines that it is installed on.
   const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
   const own = { name: 'switchyard-agent', version, private: true, type: 'module' };

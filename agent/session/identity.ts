@@ -1,7 +1,11 @@
-import { createHash, createPrivateKey, randomBytes, webcrypto, X509Certificate } from 'node:crypto';
+import { createHash, createPrivateKey, generateKeyPair as generate, randomBytes, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { z } from 'zod';
 import { readSecretFile, writeSecretFile } from './files.ts';
+import { selfSignedCertificate } from './self-signed.ts';
+
+const generateKeyPair = promisify(generate);
 
 /** Who this agent is: stable across restarts and addresses. */
 export interface Identity {
@@ -64,28 +68,16 @@ function withFingerprint(made: Omit<Identity, 'fingerprint'>): Identity {
 }
 
 async function makeIdentity(): Promise<Omit<Identity, 'fingerprint'>> {
-  // Loaded only here: it costs 100 ms and 10 MB that every later start would pay. It needs the reflection polyfill first.
-  await import('reflect-metadata');
-  const x509 = await import('@peculiar/x509');
-  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
-  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const { privateKey, publicKey } = await generateKeyPair('ec', { namedCurve: 'P-256' });
   const node = randomBytes(16).toString('hex');
   // Peers pin the key and look at nothing else, so the dates only have to please other people's tools.
-  const certificate = await x509.X509CertificateGenerator.createSelfSigned(
-    {
-      serialNumber: `01${randomBytes(8).toString('hex')}`,
-      name: `CN=switchyard-agent-${node.slice(0, 8)}`,
-      notBefore: new Date('2020-01-01T00:00:00Z'),
-      notAfter: new Date('2099-12-31T23:59:59Z'),
-      signingAlgorithm: algorithm,
-      // Node's web crypto and the DOM's have the same shape and different type names.
-      keys: keys as unknown as CryptoKeyPair,
-    },
-    webcrypto as unknown as Crypto,
-  );
-  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey));
-  const key = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
-  const keyPem = key.export({ type: 'pkcs8', format: 'pem' }).toString();
-  pkcs8.fill(0);
-  return { node, certificatePem: certificate.toString('pem'), keyPem };
+  const certificatePem = selfSignedCertificate({
+    commonName: `switchyard-agent-${node.slice(0, 8)}`,
+    serial: Buffer.concat([Buffer.of(1), randomBytes(8)]),
+    notBefore: new Date('2020-01-01T00:00:00Z'),
+    notAfter: new Date('2099-12-31T23:59:59Z'),
+    privateKey,
+    publicKey,
+  });
+  return { node, certificatePem, keyPem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
 }
