@@ -30,7 +30,7 @@ const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** A line end inside a value would be a header that somebody else reads. */
 const PLAIN = /^[\t\x20-\x7e\x80-\xff]*$/;
 const DIGITS = /^\d{1,15}$/;
-const CHUNK_SIZE_LINE = /^([0-9a-fA-F]{1,8})[\t ]*(?:;.*)?$/;
+const CHUNK_SIZE_LINE = /^([0-9a-fA-F]{1,8})(?:[\t ]*;[\t\x20-\x7e]+)?$/;
 
 /**
  * Reads one HTTP/1.1 answer as its bytes come, in any pieces (RFC 9112). Lines end in CR LF; lengths that contradict each other,
@@ -106,7 +106,7 @@ export class ResponseReader {
         // Nothing in them is of use here; only their end is.
         return this.#line(bytes, at, MAX_HEAD_BYTES, (line) => {
           if (line === '') this.#end();
-          return true;
+          return line === '' || isHeader(line);
         });
       default:
         return this.#head(bytes, at);
@@ -186,12 +186,12 @@ export class ResponseReader {
   #readHead(head: string): boolean {
     const [statusLine = '', ...lines] = head.split('\r\n');
     const [, minor, status] = STATUS_LINE.exec(statusLine) ?? [];
-    if (status === undefined) return false;
+    if (status === undefined || !PLAIN.test(statusLine)) return false;
     const headers: IncomingHttpHeaders = {};
     for (const line of lines) {
       const colon = line.indexOf(':');
       const name = line.slice(0, colon).toLowerCase();
-      if (colon < 1 || !NAME.test(name) || !PLAIN.test(line)) return false;
+      if (!isHeader(line)) return false;
       if (name === '__proto__') continue;
       const value = line.slice(colon + 1).trim();
       const before = headers[name];
@@ -199,8 +199,8 @@ export class ResponseReader {
       headers[name] = before === undefined ? value : `${before}, ${value}`;
     }
     this.#status = Number(status);
-    // An interim answer; the real one follows. Nobody asked for another protocol.
-    if (this.#status < 200) return this.#status !== 101;
+    // An interim answer; the real one follows. HTTP/1.0 has none, and nobody asked for another protocol.
+    if (this.#status < 200) return minor === '1' && this.#status !== 101;
     return this.#frame(headers, minor === '1');
   }
 
@@ -226,6 +226,10 @@ export class ResponseReader {
     this.#state = ENDED;
     this.#sink.onEnd(this.#reusable && !closes, this.#keepMs);
   }
+}
+
+function isHeader(line: string): boolean {
+  return NAME.test(line.slice(0, Math.max(0, line.indexOf(':')))) && PLAIN.test(line);
 }
 
 function hexDigit(byte: number): number {
