@@ -12,6 +12,9 @@ const newKey = () => `sk-or-v1-${randomBytes(32).toString('hex')}`;
 describe('a key that went through every door', () => {
   const canary = newKey();
   const forms = formsOf(canary);
+  /** Entered where a token belongs. Node makes a string of every header, so that its memory cannot be wiped; all else holds. */
+  const misplaced = newKey();
+  const allForms = [...forms, ...formsOf(misplaced)];
   const snapshots = temporaryFolder('snapshots');
   /** Every answer of the control plane. */
   const heard: string[] = [];
@@ -69,7 +72,7 @@ describe('a key that went through every door', () => {
     expect(await put({ ...rights, ...bytes }, canary.repeat(10))).toBe(400);
     expect(await put({ ...rights, 'content-type': 'application/json' }, JSON.stringify({ key: canary }))).toBe(400);
     expect(await put(bytes, canary)).toBe(401);
-    expect(await put({ authorization: `Bearer ${canary}`, ...bytes }, 'anything else')).toBe(401);
+    expect(await put({ authorization: `Bearer ${misplaced}`, ...bytes }, 'anything else')).toBe(401);
   });
 
   it('survives in no output of an agent that crashes', async () => {
@@ -98,7 +101,7 @@ describe('a key that went through every door', () => {
     for (const route of ['admin/cloud', 'admin/events', 'admin/requests', 'admin/diagnostics', 'admin/providers'])
       expect([route, statuses[route]]).toEqual([route, 200]);
     expect(heard.join('\n').length).toBeGreaterThan(20_000);
-    expect(foundIn(heard.join('\n'), forms)).toEqual([]);
+    expect(foundIn(heard.join('\n'), allForms)).toEqual([]);
   });
 
   it.skipIf(process.platform !== 'linux')(
@@ -129,10 +132,10 @@ describe('a key that went through every door', () => {
   it('is in no log, no file and no database', async () => {
     await house.stop();
     const outputs = [house.plane, ...house.agents].map(({ output }) => output());
-    expect(foundIn(outputs.join('\n'), forms)).toEqual([]);
+    expect(foundIn(outputs.join('\n'), allForms)).toEqual([]);
     for (const { dataDir } of [house.plane, ...house.agents]) {
       expect(readdirSync(dataDir).length).toBeGreaterThan(0);
-      expect(await filesWith(dataDir, forms)).toEqual([]);
+      expect(await filesWith(dataDir, allForms)).toEqual([]);
     }
     // The database was really looked into: it holds the events of the pushes.
     const database = readdirSync(house.plane.dataDir).find((name) => /\.(db|sqlite)$/.test(name)) ?? '';
