@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Bench, KEY } from './driver.ts';
+import { pinText } from '../../agent/wire/cloud.ts';
+import { Bench, KEY, ROLES } from './driver.ts';
 
 let bench: Bench;
 beforeEach(async () => {
@@ -78,6 +79,27 @@ describe('a whole answer', () => {
     await call.over;
     expect(bench.standIn.ledger.at(-1)?.body.max_tokens).toBe(7);
     expect(JSON.parse(call.text).choices[0].finish_reason).toBe('length');
+  });
+
+  it('states a max_tokens of its own when nobody does: the check of the balance would take the model’s most', async () => {
+    await bench.chat(say(3)).over;
+    expect(bench.standIn.ledger.at(-1)?.body.max_tokens).toBe(4096);
+  });
+
+  it.each([true, false])('by another upstream than the pinned one is thrown away (stream: %s)', async (stream) => {
+    bench.push(
+      { roles: { ...ROLES, 'code-assistant': { ...ROLES['code-assistant'], upstreams: ['poolside'] } } },
+      null,
+    );
+    const cloud = () => bench.cloud('code-assistant', { pin: pinText(['poolside'], []) });
+    const good = bench.chat({ ...say(3), stream }, { stream, cloud: cloud() });
+    await good.over;
+    expect(good.trailers?.finished).toBe(true);
+    bench.standIn.claimUpstream = 'DeepInfra';
+    const astray = bench.chat({ ...say(3), stream }, { stream, cloud: cloud() });
+    await astray.over;
+    expect(astray.failure).toMatchObject({ code: 'fingerprint_changed', cloud: { wrongUpstream: true } });
+    expect(astray.chunks).toEqual([]);
   });
 
   it('an error before and an error inside the answer both fail it whole, so that another provider may be tried', async () => {

@@ -222,7 +222,11 @@ describe('a role that stays local', () => {
     const call = other.chat({ messages: [] });
     await call.over;
     expect(call.failure?.code).toBe('unsupported_task');
-    expect(other.standIn.requests).toBe(0);
+    // Each question that would be put to OpenRouter is answered without it.
+    other.engine.poke();
+    for (const what of ['catalogue', 'endpoints', 'account'] as const)
+      await other.engine.ask('cp1', { t: 'cloud-ask', id: 1, what, model: 'qwen/qwen3-embedding-8b' });
+    expect([other.standIn.requests, other.standIn.connections]).toEqual([0, 0]);
     await other.stop();
   });
 });

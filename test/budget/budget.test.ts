@@ -54,6 +54,41 @@ describe('permits', () => {
   });
 });
 
+describe('what is learnt of an account', () => {
+  const facts = { isFreeTier: false, rpm: null, creditUsd: null };
+
+  it('a rate that is found later counts the starts made before', () => {
+    const budget = makeBudget();
+    const started = fill(budget, 0);
+    expect(started).toHaveLength(4);
+    budget.discovered({ ...facts, rpm: 60 }, 1000);
+    expect(budget.snapshot(1000).window).toEqual({ limit: 60, starts: 4 });
+    expect(budget.snapshot(61_000).window).toEqual({ limit: 60, starts: 0 });
+  });
+
+  it('a ceiling that falls does not lower what the account has shown to carry', () => {
+    const budget = makeBudget();
+    budget.discovered({ ...facts, creditUsd: 250 }, 0);
+    budget.discovered({ ...facts, creditUsd: 30 }, 1000);
+    expect(budget.snapshot(1000)).toMatchObject({ ceiling: 16, effective: 64, usable: 16 });
+    budget.discovered({ ...facts, creditUsd: 250 }, 2000);
+    expect(budget.snapshot(2000)).toMatchObject({ ceiling: 64, effective: 64, usable: 64 });
+  });
+
+  it('only calls that succeeded say how long one takes', () => {
+    const budget = makeBudget({ override: 4 });
+    const [first, second, third] = fill(budget, 0);
+    const end = (permit: Permit | undefined, outcome: Parameters<Budget['ended']>[1]) =>
+      budget.ended(permit?.id ?? '', outcome, 60_000);
+    end(first, { kind: 'refused', refusal: refusal({ status: 503 }), costUsd: 0 });
+    end(second, { kind: 'ended', costUsd: null });
+    expect(budget.snapshot(60_000).latencyMs).toBe(2000);
+    end(third, { kind: 'success', latencyMs: 1000, costUsd: 0 });
+    // 0.8 x 2000 + 0.2 x 1000
+    expect(budget.snapshot(60_000).latencyMs).toBeCloseTo(1800, 9);
+  });
+});
+
 describe('override', () => {
   it.each([0, -1, 257, 9999, 1.5, Number.NaN])('%s is refused', (override) => {
     const budget = makeBudget();
