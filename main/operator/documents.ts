@@ -2,13 +2,9 @@ import { z } from 'zod';
 import { type Output, RolePatch, SettingsPatch, type SettingsView, type UpdateView } from '../../preload/contract.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import { ROLE_IDS } from '../domain/roles.ts';
-import { verdictViews } from './gate-views.ts';
 import { mergeSettings } from './general-settings.ts';
-import { healthItems } from './health.ts';
 import type { House } from './house.ts';
-import { nodeViews } from './node-views.ts';
-import { providerViews } from './provider-views.ts';
-import { patchRole, roleEffect, roleViews } from './role-views.ts';
+import { patchRole, roleEffect } from './role-views.ts';
 
 export function settingsView(house: House): SettingsView {
   const settings = house.settings();
@@ -103,48 +99,4 @@ function dropNulls(document: unknown): unknown {
   return Object.fromEntries(
     Object.entries(document).filter(([name, value]) => !(name === 'threshold' && value === null)),
   );
-}
-
-/** A bundle for a bug report: states and figures. No keys, hashes, prompts, addresses, machine names. */
-export function diagnostics(house: House): Output<'diagnostics.get'> {
-  const nodes = nodeViews(house);
-  const alias = new Map(nodes.map(({ id }, at) => [id as string, `node-${at + 1}`]));
-  const nameless = <View extends object>(view: View) =>
-    JSON.parse(
-      JSON.stringify(view, (name, value) => {
-        if (name === 'address' || name === 'nodeName' || name === 'title' || name === 'name') return undefined;
-        if (name === 'fingerprint' || name === 'worstProbe') return undefined;
-        if ((name === 'id' || name === 'nodeId' || name === 'providerId') && typeof value === 'string') {
-          return [...alias].reduce(
-            (text, [id, short]) => text.replaceAll(encodeURIComponent(id), short).replaceAll(id, short),
-            value,
-          );
-        }
-        return value;
-      }),
-    ) as unknown;
-  const { dataFolder: _, endpoint: __, ...app } = appInfo(house);
-  const content = JSON.stringify(
-    {
-      format: 'switchyard-diagnostics/1',
-      madeAt: new Date(house.clock.wallMs()).toISOString(),
-      app,
-      node: process.version,
-      store: house.store.health(),
-      nodes: nodes.map(nameless),
-      providers: providerViews(house).map(nameless),
-      roles: roleViews(house).map(nameless),
-      gate: verdictViews(house).map(nameless),
-      health: healthItems(house).map(({ code, severity, sinceMs }) => ({ code, severity, sinceMs })),
-      router: house.router().roles,
-      budget: nameless(house.cloud.budget()),
-      events: house.events
-        .recent()
-        .slice(-200)
-        .map(({ atMs, severity, source, code }) => ({ atMs, severity, source, code })),
-    },
-    null,
-    2,
-  );
-  return { fileName: 'switchyard-diagnostics.json', mediaType: 'application/json', content };
 }

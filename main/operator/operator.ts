@@ -2,7 +2,8 @@ import { type Input, isOperationName, OPERATIONS, type Operations } from '../../
 import { SwitchyardError } from '../domain/errors.ts';
 import type { NodeId, ProjectId, ProviderId, RequestId, SpaceId } from '../domain/ids.ts';
 import { eventView, overview } from './activity.ts';
-import { appInfo, diagnostics, exportSettings, importSettings, settingsView } from './documents.ts';
+import { diagnostics } from './diagnostics.ts';
+import { appInfo, exportSettings, importSettings, settingsView } from './documents.ts';
 import { spaceView, verdictViews } from './gate-views.ts';
 import { mergeSettings, needsRestart } from './general-settings.ts';
 import { healthItems } from './health.ts';
