@@ -176,6 +176,23 @@ describe('the router’s port', () => {
     expect(typeof port.tryAcquire(item('A'), provider, 10)).toBe('object');
   });
 
+  it('keeps a permit for work that waits but has not asked yet', () => {
+    const { service } = make();
+    const port = budgetPermits(service.budget, () => call);
+    const waiting = (['A', 'B'] as const).map((project) => ({
+      project: project as ProjectId,
+      role: 'embedding' as const,
+      class: 'normal' as const,
+      oldestAtMs: 0,
+    }));
+    port.demand(waiting, 0);
+    expect(typeof port.tryAcquire(item('A'), provider, 0)).toBe('object');
+    // B was never served: the next is B's, however often A asks.
+    expect(port.tryAcquire(item('A'), provider, 1)).toBe('no_permit');
+    expect(typeof port.tryAcquire(item('B'), provider, 2)).toBe('object');
+    expect(typeof port.tryAcquire(item('A'), provider, 3)).toBe('object');
+  });
+
   it('leaves the end of a sent call to the call', () => {
     const { service } = make();
     const port = budgetPermits(
