@@ -1,5 +1,5 @@
 import { BodyPool } from './bodypool.ts';
-import { CallFailure, CallHead, ResponseHead, Trailers } from './calls.ts';
+import { CallFailure, type CallHead, type ResponseHead, type Trailers } from './calls.ts';
 import {
   FRAME,
   type FrameType,
@@ -11,6 +11,7 @@ import {
 import { MAX_STREAMS, Mux, type MuxOptions, type MuxPort, parseJson } from './mux.ts';
 import { Outflow } from './outflow.ts';
 import type { CallServer, IncomingCall } from './stream.ts';
+import { callHeadOf, responseHeadOf, trailersOf } from './well-formed.ts';
 
 export interface AgentMuxOptions extends MuxOptions {
   /** Id of the control plane at the other end. */
@@ -92,7 +93,7 @@ export class AgentMux extends Mux {
     if (bodyLength > MAX_BODY_BYTES) return 'body too large';
     const prefix = message.subarray(bodyStart, end);
     if (prefix.length > bodyLength) return 'body too long';
-    const head = parseJson(CallHead, message, start + OPEN_HEADER_BYTES, bodyStart);
+    const head = parseJson(callHeadOf, message, start + OPEN_HEADER_BYTES, bodyStart);
     if (head === null) return 'invalid call';
     this.#lastId = id;
     this.#total += 1;
@@ -234,13 +235,13 @@ class IncomingStream implements IncomingCall {
 
   respond(head: ResponseHead): void {
     if (this.#over || this.#last !== null) return;
-    const parsed = ResponseHead.safeParse(head);
-    if (this.#responded || !parsed.success) {
+    const checked = responseHeadOf(head);
+    if (this.#responded || checked === null) {
       this.fail(ownFault(this.#wrote));
       return;
     }
     this.#responded = true;
-    this.#context.writer.json(FRAME.head, this.#context.id, JSON.stringify(parsed.data));
+    this.#context.writer.json(FRAME.head, this.#context.id, JSON.stringify(checked));
     this.#mux.touch();
   }
 
@@ -260,9 +261,9 @@ class IncomingStream implements IncomingCall {
   }
 
   end(trailers: Trailers): void {
-    const parsed = Trailers.safeParse(trailers);
-    if (!this.#responded || !parsed.success) this.fail(ownFault(this.#wrote));
-    else this.#conclude(FRAME.end, JSON.stringify(parsed.data));
+    const checked = trailersOf(trailers);
+    if (!this.#responded || checked === null) this.fail(ownFault(this.#wrote));
+    else this.#conclude(FRAME.end, JSON.stringify(checked));
   }
 
   fail(failure: CallFailure): void {

@@ -11,6 +11,8 @@ export const WIRE_VERSION = 1;
 const count = z.number().int().min(0).max(1e9);
 const amount = z.number().min(0).max(1e15);
 const text = z.string().max(512);
+/** SHA-256 of a public key (SPKI). */
+const fingerprint = z.string().regex(/^[0-9a-f]{64}$/);
 
 export const TASKS = ['chat', 'embed', 'rerank'] as const;
 
@@ -112,6 +114,8 @@ export const Heartbeat = z.object({
   gpus: z.array(GpuReport).max(64),
   engines: z.array(EngineReport).max(64),
   controllers: count,
+  /** Of the key that new connections are shown, now or once every control plane has kept it. Absent: it never changes. */
+  fingerprint: fingerprint.optional(),
 });
 export type Heartbeat = z.infer<typeof Heartbeat>;
 
@@ -129,6 +133,8 @@ export const Detect = z.object({ t: z.literal('detect') });
 export const Bye = z.object({ t: z.literal('bye'), reason: text });
 /** Agent to controller, then closed: this control plane was removed on the machine. */
 export const Revoked = z.object({ t: z.literal('revoked') });
+/** Controller to agent: it has kept the announced fingerprint, and takes a connection that shows it. */
+export const IdentityKnown = z.object({ t: z.literal('identity-known'), fingerprint });
 /** Controller to agent: forget this control plane (its node key included). The agent answers `revoked` and closes. */
 export const Forget = z.object({ t: z.literal('forget') });
 
@@ -144,5 +150,5 @@ export const FromAgent = z.discriminatedUnion('t', [
   CloudAnswer,
 ]);
 export type FromAgent = z.infer<typeof FromAgent>;
-export const FromController = z.discriminatedUnion('t', [Detect, Bye, Forget, CloudAsk]);
+export const FromController = z.discriminatedUnion('t', [Detect, Bye, Forget, IdentityKnown, CloudAsk]);
 export type FromController = z.infer<typeof FromController>;

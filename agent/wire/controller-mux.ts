@@ -1,9 +1,10 @@
-import { CallFailure, CallHead, ResponseHead, Trailers } from './calls.ts';
+import { CallFailure, type CallHead, type ResponseHead, type Trailers } from './calls.ts';
 import { ChunkQueue } from './chunks.ts';
 import { FRAME, type FrameType, INITIAL_WINDOW_BYTES, MAX_BODY_BYTES, MAX_DATA_BYTES } from './frames.ts';
 import { MAX_STREAMS, Mux, type MuxOptions, type MuxPort, parseJson } from './mux.ts';
 import { Outflow } from './outflow.ts';
 import type { CallEnd, CallHandlers, CallOpener, OutgoingCall } from './stream.ts';
+import { callHeadOf, responseHeadOf, trailersOf } from './well-formed.ts';
 
 /** Credit goes back in pieces of this size: two per window keep the stream moving, one per chunk would be noise. */
 const GRANT_BYTES = INITIAL_WINDOW_BYTES / 2;
@@ -32,6 +33,8 @@ const FAULT: LocalFailure = {
   code: 'stream_interrupted',
   sentence: 'The answer could not be taken.',
 };
+
+const failureOf = (value: unknown) => CallFailure.safeParse(value).data ?? null;
 
 function localFailure(cause: LocalFailure, afterFirstByte: boolean): CallFailure {
   return { ...cause, engineStatus: null, retryAfterMs: null, failing: [], limitTokens: null, afterFirstByte };
@@ -72,8 +75,8 @@ export class ControllerMux extends Mux implements CallOpener {
   open(head: CallHead, body: Uint8Array, handlers: CallHandlers): OutgoingCall {
     if (this.closed) return failedCall(handlers, LOST);
     if (this.#streams.size >= MAX_STREAMS) return failedCall(handlers, FULL);
-    const parsed = CallHead.safeParse(head);
-    if (!parsed.success || body.length > MAX_BODY_BYTES) return failedCall(handlers, REFUSED);
+    const checked = callHeadOf(head);
+    if (checked === null || body.length > MAX_BODY_BYTES) return failedCall(handlers, REFUSED);
     this.#lastId += 1;
     const id = this.#lastId;
     const prefix = body.length > SMALL_BODY_BYTES && this.congested ? 0 : Math.min(body.length, MAX_DATA_BYTES);
@@ -82,7 +85,7 @@ export class ControllerMux extends Mux implements CallOpener {
       over: () => void this.#streams.delete(id),
     });
     this.#streams.set(id, stream);
-    this.writer.open(id, JSON.stringify(parsed.data), body.length, body.subarray(0, prefix));
+    this.writer.open(id, JSON.stringify(checked), body.length, body.subarray(0, prefix));
     this.touch();
     if (prefix < body.length) stream.sendRest(body, prefix);
     return stream;
@@ -95,15 +98,15 @@ export class ControllerMux extends Mux implements CallOpener {
       case FRAME.data:
         return stream.takeData(message.subarray(start, end));
       case FRAME.head: {
-        const head = parseJson(ResponseHead, message, start, end);
+        const head = parseJson(responseHeadOf, message, start, end);
         return head === null ? 'invalid head' : stream.takeHead(head);
       }
       case FRAME.end: {
-        const trailers = parseJson(Trailers, message, start, end);
+        const trailers = parseJson(trailersOf, message, start, end);
         return trailers === null ? 'invalid trailers' : stream.takeEnd(trailers);
       }
       case FRAME.failure: {
-        const failure = parseJson(CallFailure, message, start, end);
+        const failure = parseJson(failureOf, message, start, end);
         return failure === null ? 'invalid failure' : stream.takeFailure(failure);
       }
       case FRAME.window:

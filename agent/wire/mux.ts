@@ -159,16 +159,15 @@ export abstract class Mux {
   }
 }
 
-/** Parses a JSON payload against its schema; null when it is not that. The parsers' messages quote input, so they go. */
+/** A JSON payload as `check` takes it; null when it is none. The parser's messages quote input, so they go. */
 export function parseJson<Out>(
-  schema: { safeParse(value: unknown): { success: true; data: Out } | { success: false } },
+  check: (value: unknown) => Out | null,
   message: Buffer,
   start: number,
   end: number,
 ): Out | null {
   try {
-    const parsed = schema.safeParse(JSON.parse(message.toString('utf8', start, end)));
-    return parsed.success ? parsed.data : null;
+    return check(JSON.parse(message.toString('utf8', start, end)));
   } catch {
     return null;
   }
