@@ -32,6 +32,7 @@ export function traceRecords(store: SqliteStore, series: TimeSeries, requests: R
     // Texts that an encoder would have been given, had it agreed with the index.
     const stopped = trace.choices[0]?.refused.some(({ reason }) => reason === 'verdict_failed');
     if (stopped) series.fold('count.gate', trace.units, 'sum');
-    store.traces.record({ summary: trace.summary, detail: trace as unknown as Json });
+    const { summary, ...detail } = trace;
+    store.traces.record({ summary, detail: detail as unknown as Json });
   };
 }

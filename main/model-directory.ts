@@ -12,6 +12,8 @@ export interface ModelDirectoryOptions {
 
 /** What the endpoint asks about names: roles, the models each lists, the spaces that answer. Always from memory. */
 export function modelDirectory({ catalogue, roles, gate }: ModelDirectoryOptions): ModelCatalogue {
+  // Asked for with every request, and another only when the catalogue is.
+  let listed: { readonly of: Catalogue | null; readonly models: readonly ServedModel[] } = { of: null, models: [] };
   return {
     role(id) {
       const { policy, maxLocalWaitMs, cloud } = roles()[id];
@@ -23,28 +25,34 @@ export function modelDirectory({ catalogue, roles, gate }: ModelDirectoryOptions
         space: space?.state === 'founded' ? { id: space.space.id, width: space.space.width } : null,
       };
     },
-    models(): readonly ServedModel[] {
-      const served = new Map<
-        string,
-        { name: string; aliases: Set<string>; roles: Set<RoleId>; kinds: Set<'local' | 'cloud'> }
-      >();
-      for (const { role, model, aliases, kind } of catalogue().providers) {
-        const seen = served.get(model) ?? { name: model, aliases: new Set(), roles: new Set(), kinds: new Set() };
-        for (const alias of aliases) seen.aliases.add(alias);
-        seen.roles.add(role);
-        seen.kinds.add(kind);
-        served.set(model, seen);
-      }
-      return [...served.values()].map(({ name, aliases, roles: of, kinds }) => ({
-        name,
-        aliases: [...aliases],
-        roles: ROLE_IDS.filter((role) => of.has(role)),
-        kinds: [...kinds],
-      }));
+    models() {
+      const now = catalogue();
+      if (now !== listed.of) listed = { of: now, models: servedBy(now) };
+      return listed.models;
     },
     spaceWidth(space: SpaceId) {
       const found = gate.space(space);
       return found && found.retiredAtMs === null ? found.width : null;
     },
   };
+}
+
+function servedBy({ providers }: Catalogue): readonly ServedModel[] {
+  const served = new Map<
+    string,
+    { name: string; aliases: Set<string>; roles: Set<RoleId>; kinds: Set<'local' | 'cloud'> }
+  >();
+  for (const { role, model, aliases, kind } of providers) {
+    const seen = served.get(model) ?? { name: model, aliases: new Set(), roles: new Set(), kinds: new Set() };
+    for (const alias of aliases) seen.aliases.add(alias);
+    seen.roles.add(role);
+    seen.kinds.add(kind);
+    served.set(model, seen);
+  }
+  return [...served.values()].map(({ name, aliases, roles: of, kinds }) => ({
+    name,
+    aliases: [...aliases],
+    roles: ROLE_IDS.filter((role) => of.has(role)),
+    kinds: [...kinds],
+  }));
 }

@@ -92,6 +92,8 @@ export class DispatchService implements Dispatcher, JobHost {
   readonly #entries = new Map<RequestId, Entry>();
   readonly #attempts = new Map<AttemptId, Running>();
   #cancelWake: () => void = () => {};
+  /** When the router is woken next; infinite: not at all. */
+  #wakeAtMs = Number.POSITIVE_INFINITY;
   #scheduled = false;
   #stopped = false;
   #settled = false;
@@ -279,11 +281,18 @@ export class DispatchService implements Dispatcher, JobHost {
   #decide(): void {
     const { router, clock } = this.#options;
     for (const decision of router.decide(clock.nowMs())) this.#carryOut(decision);
-    this.#cancelWake();
     const now = clock.nowMs();
     const wake = router.nextWakeMs(now);
+    // A timer that comes too early finds nothing to decide and is set again: cheaper than a new one after every request.
+    if (wake === null || this.#wakeAtMs <= wake) return;
+    this.#cancelWake();
     // Timers may fire a touch early; a millisecond more saves a turn that decides nothing.
-    this.#cancelWake = wake === null ? () => {} : clock.after(Math.max(1, Math.ceil(wake - now)), () => this.#decide());
+    const delayMs = Math.max(1, Math.ceil(wake - now));
+    this.#wakeAtMs = now + delayMs;
+    this.#cancelWake = clock.after(delayMs, () => {
+      this.#wakeAtMs = Number.POSITIVE_INFINITY;
+      this.#decide();
+    });
   }
 
   #carryOut(decision: Decision): void {

@@ -28,6 +28,9 @@ const EXPOSED =
   'x-request-id, x-switchyard-provider, x-switchyard-route, x-switchyard-queue-ms, x-switchyard-space, ' +
   'x-switchyard-score, x-switchyard-overruled, retry-after';
 
+/** Read by all who were asked without one, changed by nobody. */
+const NO_QUERY = new URLSearchParams();
+
 /** What is known of one request while it is served. */
 interface State {
   readonly id: RequestId;
@@ -137,7 +140,7 @@ export class Exchanges {
       id: state.id,
       request,
       parameters,
-      query: new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1)),
+      query: mark < 0 ? NO_QUERY : new URLSearchParams(target.slice(mark + 1)),
       reply,
       arrivedAtMs: state.arrivedAtMs,
       continueBody: () => {

@@ -24,6 +24,13 @@ export interface Reply {
 /** A client that takes nothing for this long while bytes wait for it is cut. */
 export const SLOW_READER_MS = 60_000;
 
+/** Node joins head and body to one write where the body is a string; bytes as latin1 stay what they are. */
+const JOINED_BYTES = 16 * 1024;
+
+function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+}
+
 /** One client's connection. */
 export class HttpReply implements Reply {
   readonly #response: ServerResponse;
@@ -83,8 +90,10 @@ export class HttpReply implements Reply {
   end(chunk?: Uint8Array): void {
     if (this.#gone || this.#ended) return;
     this.#ended = true;
+    const first = this.bytes === 0;
     this.bytes += chunk?.length ?? 0;
     if (chunk === undefined) this.#response.end();
+    else if (first && chunk.length <= JOINED_BYTES) this.#response.end(latin1(chunk), 'latin1');
     else this.#response.end(chunk);
     // What the socket still holds may wait for a reader that never comes.
     if (!this.#response.writableFinished && this.#response.writableLength > 0) this.#block();

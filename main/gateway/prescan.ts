@@ -74,7 +74,8 @@ const LITERALS = ['true', 'false', 'null'] as const;
  */
 export class JsonScanner {
   readonly members: ScannedMember[] = [];
-  readonly #stack = new Uint8Array(MAX_DEPTH + 1);
+  /** By depth, from 1 on. Up to 64 bytes V8 keeps a typed array on its own heap. */
+  readonly #stack = new Uint8Array(MAX_DEPTH);
   #depth = 0;
   #containers = 0;
   #state = VALUE;
@@ -219,7 +220,7 @@ export class JsonScanner {
         this.#state = VALUE;
         return true;
       case AFTER: {
-        const container = this.#stack[this.#depth];
+        const container = this.#stack[this.#depth - 1];
         if (byte === 0x2c) {
           this.#state = container === OBJECT ? NAME : VALUE;
           return true;
@@ -249,8 +250,8 @@ export class JsonScanner {
     const kind = kindOf(byte);
     if (kind === null) return this.#breakOff();
     if (this.#depth === 0) this.#rootKind = kind;
-    else if (this.#depth === 1 && this.#stack[1] === OBJECT) this.#beginMember(kind, at);
-    else if (this.#depth === 2 && this.#member?.kind === 'array' && this.#stack[2] === ARRAY) {
+    else if (this.#depth === 1 && this.#stack[0] === OBJECT) this.#beginMember(kind, at);
+    else if (this.#depth === 2 && this.#member?.kind === 'array' && this.#stack[1] === ARRAY) {
       const member = this.#member;
       member.elementCount += 1;
       member.elementKinds |= KIND_BIT[kind];
@@ -258,7 +259,7 @@ export class JsonScanner {
     }
     if (kind === 'object' || kind === 'array') {
       this.#count();
-      this.#stack[this.#depth] = kind === 'object' ? OBJECT : ARRAY;
+      this.#stack[this.#depth - 1] = kind === 'object' ? OBJECT : ARRAY;
       this.#state = kind === 'object' ? FIRST_NAME : FIRST_ELEMENT;
     } else if (kind === 'string') {
       this.#isName = false;

@@ -19,9 +19,9 @@ export async function findTrace(id: RequestId, house: House): Promise<RequestTra
   if (recent) return recent;
   const stored = await house.store.traces.get(id);
   if (!stored) throw new SwitchyardError('request_not_found');
-  const detail = stored.detail as unknown as RequestTrace | { readonly omitted: true };
+  const detail = stored.detail as unknown as Omit<RequestTrace, 'summary'> | { readonly omitted: true };
   if ('omitted' in detail) return withoutDetail(stored.summary);
-  return detail;
+  return { ...detail, summary: stored.summary };
 }
 
 /** Too large to keep: the figures stay, the choices are gone. */

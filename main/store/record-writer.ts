@@ -50,7 +50,8 @@ export class RecordWriter {
   trace({ summary, detail }: TraceRecord): void {
     const json = JSON.stringify(detail);
     const kept = json.length > DETAIL_MAX_BYTES ? OMITTED : json;
-    this.#push('trace', { kind: 'trace', row: { summary, detail: kept } }, kept.length + 512);
+    // As texts: they cross to the thread in one copy each, where an object is taken apart and put together again.
+    this.#push('trace', { kind: 'trace', row: { summary: JSON.stringify(summary), detail: kept } }, kept.length + 512);
   }
 
   event(event: EventRecord): void {

@@ -122,7 +122,7 @@ describe('projects and API keys', () => {
 describe('traces', () => {
   const trace = (id: string, change: Parameters<typeof summary>[1] = {}): BatchItem => ({
     kind: 'trace',
-    row: { summary: summary(id, change), detail: `{"of":"${id}"}` },
+    row: { summary: JSON.stringify(summary(id, change)), detail: `{"of":"${id}"}` },
   });
 
   it('are found by id, with the explanation', () => {

@@ -37,7 +37,7 @@ describe('retention', () => {
       'traces',
       7,
       (rooms: Rooms, atMs: number) =>
-        rooms.records.writeTrace({ summary: summary(`r${atMs}`, { arrivedAtMs: atMs }), detail: '{}' }),
+        rooms.records.writeTrace({ summary: JSON.stringify(summary(`r${atMs}`, { arrivedAtMs: atMs })), detail: '{}' }),
     ],
     [
       'events',
@@ -125,7 +125,10 @@ describe('retention', () => {
     const { host } = opened();
     host.write(({ records }) => {
       for (let at = 0; at < 4_500; at += 1) {
-        records.writeTrace({ summary: summary(`r${at}`, { arrivedAtMs: NOON - 8 * DAY_MS }), detail: '{}' });
+        records.writeTrace({
+          summary: JSON.stringify(summary(`r${at}`, { arrivedAtMs: NOON - 8 * DAY_MS })),
+          detail: '{}',
+        });
       }
     });
     expect(host.retain(NOON)).toEqual({ rows: 2_000, more: true });
@@ -142,7 +145,7 @@ describe('retention', () => {
       const items = Array.from({ length: 10 }, (_, part) => ({
         kind: 'trace' as const,
         row: {
-          summary: summary(`r${String(at).padStart(3, '0')}-${part}`, { arrivedAtMs: NOON + at }),
+          summary: JSON.stringify(summary(`r${String(at).padStart(3, '0')}-${part}`, { arrivedAtMs: NOON + at })),
           detail: JSON.stringify({ filler: 'x'.repeat(10_000) }),
         },
       }));

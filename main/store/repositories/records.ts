@@ -4,10 +4,10 @@ import type { RequestSummary } from '../../domain/observation.ts';
 import type { EventFilter, TraceFilter } from '../ports.ts';
 import { Conditions, type Cursor, cursorText, type Statements } from './statements.ts';
 
-/** A trace as it crosses to the worker: its summary in members for the indexes, both parts as JSON. */
+/** A trace as it crosses to the worker: both parts as JSON. */
 export interface TraceRow {
-  readonly summary: RequestSummary;
-  /** JSON. */
+  /** Of a `RequestSummary`, whose members are also columns. */
+  readonly summary: string;
   readonly detail: string;
 }
 
@@ -27,7 +27,8 @@ export class Records {
     this.#sql = sql;
   }
 
-  writeTrace({ summary, detail }: TraceRow): void {
+  writeTrace({ summary: json, detail }: TraceRow): void {
+    const summary = JSON.parse(json) as RequestSummary;
     this.#sql(
       `INSERT OR REPLACE INTO traces
        (id, at_ms, project, role, route, provider, node, model, outcome, code, total_ms, summary, detail)
@@ -44,7 +45,7 @@ export class Records {
       summary.outcome,
       summary.code,
       summary.totalMs,
-      JSON.stringify(summary),
+      json,
       detail,
     );
   }
