@@ -8,6 +8,7 @@ import { Diary } from './diary.ts';
 import { InFlight } from './in-flight.ts';
 import { Latency } from './latency.ts';
 import { Limit } from './limit.ts';
+import { ageOf, type BudgetMemory } from './memory.ts';
 import type { CallOutcome, Decision, Permit, PermitAsk, Reaction, RefusalReason, Refused } from './permit.ts';
 import type { BudgetRecord, BudgetSnapshot } from './snapshot.ts';
 import { Spend, type SpendScope, type SpendState } from './spend.ts';
@@ -29,6 +30,8 @@ export interface BudgetOptions {
   readonly override?: number | null;
   readonly latencyMs?: number;
   readonly spend?: SpendState | null;
+  /** Of an earlier run. */
+  readonly memory?: BudgetMemory | null;
 }
 
 /**
@@ -52,6 +55,10 @@ export class Budget {
   #ceiling: Ceiling;
   #paused = false;
   #nextPermit = 1;
+  /** An earlier run has found out what the account carries: the first reading of `/key` does not lift it. */
+  #remembers = false;
+  /** Grows with everything learnt. */
+  #learnt = 0;
   /** Row of the refusal that the limit is learning from. */
   #cause = '';
   #nowMs: number;
@@ -61,15 +68,25 @@ export class Budget {
     this.#nowMs = options.nowMs;
     this.#override = options.override ?? null;
     if (this.#override !== null) checkOverride(this.#override);
-    this.#latency = new Latency(options.latencyMs);
+    const memory = options.memory ?? null;
+    const ageMs = ageOf(memory, options.clock.wallMs());
+    const known = memory !== null && ageMs !== null ? { of: memory, ageMs } : null;
+    this.#latency = new Latency(known?.of.latencyMs ?? options.latencyMs);
     this.#spend = new Spend(options.spend ?? null);
     this.#ceiling = ceilingOf(this.#facts, this.#override, this.#latency.ms);
     this.#limit = new Limit({
       ceiling: this.#ceiling.free,
       nowMs: options.nowMs,
       random: options.random,
-      record: (event) => this.#diary.note(event.kind === 'cut' ? { ...event, cause: this.#cause } : event),
+      record: (event) => {
+        this.#learnt++;
+        this.#diary.note(event.kind === 'cut' ? { ...event, cause: this.#cause } : event);
+      },
+      memory: known === null ? null : { of: known.of.limit, ageMs: known.ageMs },
     });
+    if (known === null) return;
+    this.#remembers = true;
+    this.#window.remember(known.of.starts, known.ageMs, options.nowMs);
   }
 
   /** A permit for this work, or the reason why not. A refused ask waits for its turn until it is granted or withdrawn. */
@@ -86,6 +103,7 @@ export class Budget {
     if (held !== null) return held;
     this.#waiting.grant(ask);
     this.#window.record(nowMs);
+    this.#learnt++;
     const permit: Permit = { id: `p${this.#nextPermit++}`, ask, cuts: this.#limit.cuts, startedAtMs: nowMs };
     this.#inFlight.add(permit);
     this.#spend.reserve(permit.id, ask.role, ask.project, ask.estimateUsd, this.#clock.wallMs());
@@ -180,7 +198,8 @@ export class Budget {
   /** `/key` was read. The first reading sets what is used at once; later ones move only the ceiling. */
   discovered(facts: AccountFacts, nowMs: number): void {
     this.advance(nowMs);
-    const first = this.#discoveredAtMs === null;
+    const first = this.#discoveredAtMs === null && !this.#remembers;
+    this.#learnt++;
     this.#discoveredAtMs = nowMs;
     this.#facts = facts;
     this.#circuits.discovered(facts.creditUsd);
@@ -225,9 +244,21 @@ export class Budget {
     this.#spend.setCaps(scope, id, caps);
   }
 
-  /** Grows with each change of `spendState` worth saving. */
-  get spendRevision(): number {
-    return this.#spend.revision;
+  /** Grows with each change of `spendState` or `memory` worth saving. */
+  get revision(): number {
+    return this.#spend.revision + this.#learnt;
+  }
+
+  /** What the next run should know of the account; null: nothing was found out yet. */
+  memory(nowMs: number): BudgetMemory | null {
+    this.advance(nowMs);
+    if (this.#discoveredAtMs === null && !this.#remembers) return null;
+    return {
+      atWallMs: this.#clock.wallMs(),
+      latencyMs: this.#latency.ms,
+      limit: this.#limit.memory(nowMs),
+      starts: this.#window.ages(nowMs),
+    };
   }
 
   spendState(): SpendState {

@@ -34,6 +34,16 @@ interface Plateau {
   readonly waitMs: number;
 }
 
+/** What a limit has learnt, so that another may go on from there. Times are distances from when it was told. */
+export interface LimitMemory {
+  readonly effective: number;
+  readonly ceiling: number;
+  readonly plateau: Plateau | null;
+  readonly baseMs: number;
+  readonly coolsForMs: number;
+  readonly nextStepInMs: number;
+}
+
 /**
  * Permits that the account really carries, learnt from refusals: halved once per congestion event, then climbing by the
  * clock. `ceiling` bounds the climb from outside; it never lowers `effective`.
@@ -58,12 +68,35 @@ export class Limit {
     readonly nowMs: number;
     readonly random: Random;
     readonly record?: (event: LimitEvent) => void;
+    /** Of an earlier limit on the same account, and how long ago it was told. */
+    readonly memory?: { readonly of: LimitMemory; readonly ageMs: number } | null;
   }) {
     this.#random = options.random;
     this.#record = options.record ?? (() => undefined);
     this.#ceiling = options.ceiling;
     this.#effective = options.ceiling;
     this.#nextStepMs = options.nowMs + STEP_MS;
+    if (options.memory == null) return;
+    const { of, ageMs } = options.memory;
+    this.#ceiling = of.ceiling;
+    this.#effective = of.effective;
+    this.#plateau = of.plateau;
+    this.#baseMs = of.baseMs;
+    if (of.coolsForMs > ageMs) this.#cooldownUntilMs = options.nowMs + of.coolsForMs - ageMs;
+    // Nobody watched meanwhile: one step at most.
+    this.#nextStepMs = options.nowMs + Math.max(0, of.nextStepInMs - ageMs);
+    this.#cleanFromMs = Math.max(options.nowMs, this.#cooldownUntilMs);
+  }
+
+  memory(nowMs: number): LimitMemory {
+    return {
+      effective: this.#effective,
+      ceiling: this.#ceiling,
+      plateau: this.#plateau,
+      baseMs: this.#baseMs,
+      coolsForMs: Math.max(0, this.#cooldownUntilMs - nowMs),
+      nextStepInMs: Math.max(0, this.#nextStepMs - nowMs),
+    };
   }
 
   get effective(): number {

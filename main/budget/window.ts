@@ -15,6 +15,25 @@ export class StartWindow {
     this.#starts.push(nowMs);
   }
 
+  /** Starts by whole seconds since, oldest first: [age in ms, rounded down; how many]. */
+  ages(nowMs: number): readonly (readonly [number, number])[] {
+    this.#forget(nowMs);
+    const ages = new Map<number, number>();
+    for (let at = this.#head; at < this.#starts.length; at++) {
+      const ageMs = Math.floor((nowMs - (this.#starts[at] ?? nowMs)) / 1000) * 1000;
+      ages.set(ageMs, (ages.get(ageMs) ?? 0) + 1);
+    }
+    return [...ages];
+  }
+
+  /** Takes up starts of before, as `ages` told them so long ago. Only into an empty window. */
+  remember(ages: readonly (readonly [number, number])[], sinceMs: number, nowMs: number): void {
+    for (const [ageMs, count] of ages) {
+      for (let at = 0; at < count; at++) this.#starts.push(nowMs - sinceMs - ageMs);
+    }
+    this.#forget(nowMs);
+  }
+
   /** Starts in the 61 s that end now. */
   count(nowMs: number): number {
     this.#forget(nowMs);

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { CloudEnded } from '../../agent/wire/cloud.ts';
 import { Budget } from '../budget/budget.ts';
 import { isOverride } from '../budget/ceiling.ts';
+import type { BudgetMemory } from '../budget/memory.ts';
 import type { CallOutcome, Permit, Reaction } from '../budget/permit.ts';
 import type { BudgetSnapshot } from '../budget/snapshot.ts';
 import type { SpendScope } from '../budget/spend.ts';
@@ -9,13 +10,30 @@ import type { AccountFacts } from '../budget/trust.ts';
 import type { NodeId } from '../domain/ids.ts';
 import type { SpendCaps } from '../domain/roles.ts';
 import type { Clock, Random } from '../domain/time.ts';
-import type { BudgetStateStore } from '../store/ports.ts';
+import type { BudgetStateStore, Json } from '../store/ports.ts';
 
+const count = z.number().min(0).max(1e6);
+const permits = z.number().int().min(0).max(256);
+const Learnt: z.ZodType<BudgetMemory> = z.object({
+  atWallMs: z.number(),
+  latencyMs: count,
+  limit: z.object({
+    effective: permits,
+    ceiling: permits,
+    plateau: z.object({ value: permits, waitMs: z.number().min(0).max(3_600_000) }).nullable(),
+    baseMs: count,
+    coolsForMs: z.number().min(0).max(86_400_000),
+    nextStepInMs: z.number().min(0).max(3_600_000),
+  }),
+  starts: z.array(z.tuple([count, z.number().int().min(0).max(100_000)])).max(62),
+});
 const Stored = z.object({
   version: z.literal(1),
   override: z.number().refine(isOverride).nullable(),
   paused: z.boolean(),
   spent: z.record(z.string(), z.number().min(0)),
+  /** Absent before there was such a thing; what cannot be understood is learnt again. */
+  learnt: Learnt.nullable().default(null).catch(null),
 });
 
 export interface BudgetServiceOptions {
@@ -55,6 +73,7 @@ export class BudgetService {
       nowMs,
       override: this.#override,
       spend: stored.success ? { version: 1, spent: stored.data.spent } : null,
+      memory: stored.success ? stored.data.learnt : null,
     });
     if (this.#paused) this.budget.setPaused(true, nowMs);
   }
@@ -200,10 +219,13 @@ export class BudgetService {
   }
 
   #save(always: boolean): void {
-    if (!always && this.budget.spendRevision === this.#savedRevision) return;
-    this.#savedRevision = this.budget.spendRevision;
+    const { revision } = this.budget;
+    if (!always && revision === this.#savedRevision) return;
+    this.#savedRevision = revision;
     const { spent } = this.budget.spendState();
-    this.#options.store.save({ version: 1, override: this.#override, paused: this.#paused, spent });
+    const learnt = this.budget.memory(this.#nowMs());
+    const { version, override, paused } = { version: 1, override: this.#override, paused: this.#paused };
+    this.#options.store.save({ version, override, paused, spent, learnt } as unknown as Json);
   }
 
   #nowMs(): number {

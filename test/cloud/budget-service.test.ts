@@ -40,8 +40,9 @@ class StillClock implements Clock {
   }
 }
 
-function make(stored: Json = null) {
+function make(stored: Json = null, atMs = 0) {
   const clock = new StillClock();
+  clock.ms = atMs;
   const saved: Json[] = [];
   let changes = 0;
   const service = new BudgetService({
@@ -135,6 +136,80 @@ describe('budget service', () => {
     expect(again.service.budget.spendState().spent['role|embedding|2026-11']).toBeCloseTo(0.5, 9);
     const damaged = make({ version: 1, override: 9999, paused: true, spent: {} });
     expect(damaged.service.snapshot()).toMatchObject({ override: null, ceiling: 4 });
+  });
+});
+
+describe('what was learnt of the account, after a restart', () => {
+  const facts = { creditUsd: 250, isFreeTier: false, rpm: null };
+  /** 64 from the credit, cut to 32 at 10 s with a Retry-After of 4 s, saved. */
+  function cutOnce() {
+    const first = make();
+    first.service.discovered(facts);
+    const permits = Array.from({ length: 8 }, (_, at) => first.start(`c${at}`));
+    first.clock.goTo(10_000);
+    const [refused] = permits;
+    if (refused === undefined) throw new Error('nothing started');
+    first.service.ended(refused, { kind: 'refused', refusal: refusal({ retryAfterMs: 4000 }), costUsd: 0 });
+    return JSON.parse(JSON.stringify(first.saved.at(-1))) as Json;
+  }
+
+  it('is taken up again: what it carries, the cooldown that runs, the next step', () => {
+    // 4 s + 0.5 x min(1 s, 5 s): it cools until 14.5 s.
+    const { service, clock } = make(cutOnce(), 12_000);
+    expect(service.snapshot()).toMatchObject({ effective: 32, usable: 4, state: 'cooling' });
+    service.discovered(facts);
+    expect(service.snapshot()).toMatchObject({ ceiling: 64, effective: 32, usable: 32, state: 'cooling' });
+    clock.goTo(14_499);
+    expect(service.snapshot().state).toBe('cooling');
+    clock.goTo(14_500);
+    expect(service.snapshot().state).toBe('backing-off');
+    clock.goTo(29_499);
+    expect(service.snapshot().effective).toBe(32);
+    clock.goTo(29_500);
+    expect(service.snapshot().effective).toBe(33);
+  });
+
+  it('is forgotten after 10 min, and when the clock was set back', () => {
+    for (const atMs of [610_001, 9000]) {
+      const { service } = make(cutOnce(), atMs);
+      service.discovered(facts);
+      expect(service.snapshot()).toMatchObject({ effective: 64, state: 'steady' });
+    }
+  });
+
+  it('counts the starts of before in the window of a trusted rate', () => {
+    const rate = { creditUsd: 40, isFreeTier: false, rpm: 60 };
+    const first = make();
+    first.service.discovered(rate);
+    for (let second = 0; second < 30; second++) {
+      first.clock.goTo(second * 1000 + 500);
+      const permit = first.start(`s${second}`);
+      first.service.ended(permit, { kind: 'success', latencyMs: 2000, costUsd: 0 });
+    }
+    const { service, clock } = make(JSON.parse(JSON.stringify(first.saved.at(-1))) as Json, 31_000);
+    service.discovered(rate);
+    expect(service.snapshot().window).toEqual({ limit: 60, starts: 30 });
+    // The first was at 0.5 s, taken for up to a second younger.
+    clock.goTo(61_400);
+    expect(service.snapshot().window?.starts).toBe(30);
+    clock.goTo(62_600);
+    expect(service.snapshot().window?.starts).toBeLessThanOrEqual(29);
+  });
+
+  it('is nothing before anything was found out: the first reading still sets the number', () => {
+    const first = make();
+    first.start('a', { estimateUsd: 0.1 });
+    const { service } = make(JSON.parse(JSON.stringify(first.saved.at(-1))) as Json, 1000);
+    service.discovered(facts);
+    expect(service.snapshot()).toMatchObject({ ceiling: 64, effective: 64 });
+  });
+
+  it('that cannot be understood is learnt again, and the spending stays', () => {
+    const stored = cutOnce() as Record<string, Json>;
+    const { service } = make({ ...stored, spent: { 'role|rlm|2026-11-30': 2 }, learnt: { limit: 'none' } }, 12_000);
+    service.discovered(facts);
+    expect(service.snapshot()).toMatchObject({ effective: 64, cuts: 0 });
+    expect(service.budget.spendState().spent).toEqual({ 'role|rlm|2026-11-30': 2 });
   });
 });
 
