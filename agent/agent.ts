@@ -17,6 +17,7 @@ import { Heartbeats } from './heartbeats.ts';
 import { HostLoad } from './host-load.ts';
 import type { Controllers } from './session/controllers.ts';
 import type { Identity } from './session/identity.ts';
+import { KeyRotation, type KeyRotationOptions } from './session/key-rotation.ts';
 import { AgentServer } from './session/server.ts';
 import { type AgentEvent, type Welcome, WIRE_VERSION } from './wire/control.ts';
 
@@ -24,6 +25,8 @@ export interface AgentParts {
   readonly clock: Clock;
   readonly version: string;
   readonly identity: Identity;
+  /** Where the identity is kept: another key can take the place of the present one. Absent: it never changes. */
+  readonly keys?: Pick<KeyRotationOptions, 'read' | 'take'>;
   readonly controllers: Controllers;
   readonly host: string;
   readonly port: number;
@@ -63,7 +66,9 @@ export class Agent {
   readonly #gpus: GpuSampler;
   readonly #load = new HostLoad();
   readonly #startedAtMs: number;
+  readonly #rotation: KeyRotation | null;
   #advertiser: Advertiser | null = null;
+  #address: AgentAddress | null = null;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
@@ -81,6 +86,17 @@ export class Agent {
     });
     const onChange = () => this.#heartbeats.changed();
     const fault = () => parts.onFault?.('A handler of the session failed.');
+    this.#rotation =
+      parts.keys === undefined
+        ? null
+        : new KeyRotation({
+            ...parts.keys,
+            identity,
+            controllers: () => controllers.ids(),
+            onAnnounced: onChange,
+            onTaken: (taken) => this.#show(taken),
+            onFault: () => parts.onFault?.('The next key could not be stored; the present one stays.'),
+          });
     const cloud = parts.cloud?.({
       send: (controller, message) => void this.server.send(controller, message),
       onChange,
@@ -105,7 +121,9 @@ export class Agent {
       welcome: () => this.#welcome(),
       serve: (call) => this.#fleet.serve(call),
       onDetect: () => void this.#fleet.detect(),
+      onKnown: (controller, fingerprint) => this.#rotation?.acknowledged(controller, fingerprint),
       onControllers: () => {
+        this.#rotation?.look();
         onChange();
         parts.onControllers?.();
       },
@@ -127,11 +145,18 @@ export class Agent {
   /** Resolves when it listens; engines are still being found then, and reported as they are. */
   async start(): Promise<AgentAddress> {
     const address = await this.server.start();
+    this.#address = address;
+    this.#rotation?.look();
     this.#gpus.start();
     this.#fleet.start();
     await this.#heartbeats.start();
-    if (this.#parts.advertise === true) await this.#advertise(address);
+    if (this.#parts.advertise === true) await this.#advertise(address, this.#parts.identity.fingerprint);
     return address;
+  }
+
+  /** Another process has changed the identity's file. */
+  async reloadIdentity(): Promise<void> {
+    await this.#rotation?.reload();
   }
 
   async stop(): Promise<void> {
@@ -142,14 +167,30 @@ export class Agent {
     this.#gpus.stop();
   }
 
-  async #advertise({ host, port }: AgentAddress): Promise<void> {
+  /** Another key is the agent's. */
+  #show(identity: Identity): void {
+    this.server.showKey(identity);
+    this.server.event({
+      t: 'event',
+      code: 'agent_key_changed',
+      severity: 'info',
+      sentence: 'The agent shows its next key from now on.',
+    });
+    const announced = this.#advertiser;
+    if (announced === null || this.#address === null) return;
+    this.#advertiser = null;
+    const address = this.#address;
+    void announced.stop().then(() => this.#advertise(address, identity.fingerprint));
+  }
+
+  async #advertise({ host, port }: AgentAddress, fingerprint: string): Promise<void> {
     const { clock, identity, name } = this.#parts;
     // Loaded where it is wanted: the agent of a control plane's own machine never announces itself.
     const { Advertiser: Made } = await import('./discovery/advertiser.ts');
     this.#advertiser = new Made({
       clock,
       interfaces: os.networkInterfaces,
-      hint: { id: identity.node, fp: identity.fingerprint },
+      hint: { id: identity.node, fp: fingerprint },
       name: name ?? os.hostname(),
       host,
       port,
@@ -180,6 +221,7 @@ export class Agent {
       gpus: [...this.#gpus.latest()],
       engines: this.#fleet.reports(),
       controllers: this.#parts.controllers.count,
+      fingerprint: this.#rotation?.announced ?? this.#parts.identity.fingerprint,
     };
   }
 

@@ -11,7 +11,7 @@ import { type Acquaintance, Acquaintances } from './session/acquaintances.ts';
 import { Controllers } from './session/controllers.ts';
 import { makeSecretFolder } from './session/files.ts';
 import { FolderLocked, lockFolder } from './session/folder-lock.ts';
-import { loadIdentity } from './session/identity.ts';
+import { loadIdentity, prepareNextKey, takeNextKey } from './session/identity.ts';
 import { sentenceOf, Visitors } from './session/visitors.ts';
 
 /** Of the product; the wire has a version of its own. */
@@ -33,6 +33,9 @@ async function main(): Promise<void> {
       return;
     case 'controllers':
       await showControllers(command);
+      return;
+    case 'identity':
+      await showIdentity(command);
       return;
     case 'run':
       if (command.embedded) await runEmbedded(command);
@@ -83,6 +86,7 @@ async function makeAgent(options: AgentOptions, controllers: Controllers, listen
     cloud,
     version: VERSION,
     identity: await loadIdentity(options.dataDir),
+    keys: { read: () => loadIdentity(options.dataDir), take: () => takeNextKey(options.dataDir) },
     controllers,
     host: options.host,
     port: options.port,
@@ -118,10 +122,12 @@ async function run(options: AgentOptions): Promise<void> {
     onSeen: (controller) => visitors.seen(controller),
   });
   const address = await agent.start();
-  // `agent code` and `agent controllers rm` write the same folder from another process.
+  // `agent code`, `agent controllers rm` and `agent identity rotate` write the same folder from another process.
   const watcher = watch(options.dataDir, (event, file) => {
     // The file is always replaced whole; anything else that happens to it (a read may touch it) is no news.
-    if (event === 'rename' && file === 'controllers.json') void agent.server.reload().catch(() => undefined);
+    if (event !== 'rename') return;
+    if (file === 'controllers.json') void agent.server.reload().catch(() => undefined);
+    if (file === 'identity.json') void agent.reloadIdentity().catch(() => undefined);
   });
   watcher.on('error', () => undefined); // without it a change is seen at the next start
   endOnSignals(async () => {
@@ -200,6 +206,21 @@ async function showControllers(command: AgentCommand & { command: 'controllers' 
     console.log(JSON.stringify({ controllers: ids, details: ids.map((id) => ({ id, ...known.of(id) })) }));
   else
     console.log(ids.length === 0 ? 'No control plane is paired.' : ids.map((id) => row(id, known.of(id))).join('\n'));
+}
+
+async function showIdentity(command: AgentCommand & { command: 'identity' }): Promise<void> {
+  const { dataDir, change, json } = command;
+  const { node, fingerprint, next } = await (change === 'none'
+    ? loadIdentity(dataDir)
+    : change === 'next'
+      ? prepareNextKey(dataDir)
+      : takeNextKey(dataDir));
+  if (json) {
+    console.log(JSON.stringify({ node, fingerprint, next: next?.fingerprint ?? null }));
+    return;
+  }
+  console.log(`Node ${node}, key ${fingerprint}`);
+  if (next !== null) console.log(`Next key ${next.fingerprint}: shown when every paired control plane has kept it.`);
 }
 
 function row(id: string, { pairedAtMs, lastSeenAtMs }: Acquaintance): string {

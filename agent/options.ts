@@ -8,6 +8,9 @@ export const USAGE = `npm run agent -- [options]            run an agent
 npm run agent -- code [--new]         show the join code (--new: a fresh one; the old one dies)
 npm run agent -- controllers          list the paired control planes
 npm run agent -- controllers rm ID    remove one
+npm run agent -- identity             show the machine's key
+npm run agent -- identity rotate      change it, when every control plane has heard of the next one
+                                      (--now: at once; a control plane that has not must be paired again)
 
   --listen HOST:PORT     where control planes reach it (default 0.0.0.0:${DEFAULT_PORT}; port 0: any free one)
   --engine URL           an engine beyond those found by themselves; may be repeated
@@ -49,6 +52,13 @@ export type AgentCommand =
       readonly remove: string | null;
       readonly dataDir: string;
       readonly json: boolean;
+    }
+  | {
+      readonly command: 'identity';
+      /** `next`: prepare another key; `now`: take it, heard of or not. */
+      readonly change: 'none' | 'next' | 'now';
+      readonly dataDir: string;
+      readonly json: boolean;
     };
 
 /**
@@ -66,6 +76,10 @@ export function parseAgentArguments(args: readonly string[], env: NodeJS.Process
   if (command === 'controllers' && verb === undefined) return { command, remove: null, dataDir, json };
   if (command === 'controllers' && verb === 'rm' && id !== undefined && more.length === 0) {
     return { command, remove: id, dataDir, json };
+  }
+  if (command === 'identity' && verb === undefined) return { command, change: 'none', dataDir, json };
+  if (command === 'identity' && verb === 'rotate' && id === undefined) {
+    return { command, change: values.now === true ? 'now' : 'next', dataDir, json };
   }
   if (command !== undefined) throw new UsageError(strangeCommand(command));
   const embedded = values.embedded === true;
@@ -97,6 +111,7 @@ const OPTIONS = {
   /** Given by a control plane that starts its own agent; of no use to people. */
   embedded: { type: 'boolean' },
   new: { type: 'boolean' },
+  now: { type: 'boolean' },
   version: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const;

@@ -26,6 +26,8 @@ export interface ControlSessionOptions {
   readonly serve: CallServer;
   onDetect(): void;
   onForget(): void;
+  /** It has kept the fingerprint that was announced. */
+  onKnown(fingerprint: string): void;
   onAsk(ask: CloudAsk): void;
   /** False: nobody here takes pushes. */
   onPush(frame: Uint8Array): boolean;
@@ -181,6 +183,9 @@ export class ControlSession {
         return;
       case 'cloud-ask':
         this.#guard(() => this.#options.onAsk(message));
+        return;
+      case 'identity-known':
+        this.#guard(() => this.#options.onKnown(message.fingerprint));
         return;
       case 'forget':
         this.#options.onForget();

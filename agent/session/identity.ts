@@ -7,22 +7,29 @@ import { selfSignedCertificate } from './self-signed.ts';
 
 const generateKeyPair = promisify(generate);
 
-/** Who this agent is: stable across restarts and addresses. */
-export interface Identity {
-  /** Random id, made once: 32 lower-case hex digits. */
-  readonly node: string;
+/** A key with its self-signed certificate. */
+export interface KeyPair {
   readonly certificatePem: string;
   readonly keyPem: string;
   /** SHA-256 of the certificate's public key (SPKI), 64 lower-case hex digits. */
   readonly fingerprint: string;
 }
 
+/** Who this agent is: stable across restarts and addresses. */
+export interface Identity extends KeyPair {
+  /** Random id, made once: 32 lower-case hex digits. */
+  readonly node: string;
+  /** Made to take the place of the key above, once every control plane knows it; null: none is on its way. */
+  readonly next: KeyPair | null;
+}
+
 const FILE = 'identity.json';
+const StoredPair = { certificatePem: z.string().max(8192), keyPem: z.string().max(8192) };
 const Stored = z.object({
   v: z.literal(1),
   node: z.string().regex(/^[0-9a-f]{32}$/),
-  certificatePem: z.string().max(8192),
-  keyPem: z.string().max(8192),
+  ...StoredPair,
+  next: z.object(StoredPair).optional(),
 });
 
 /**
@@ -34,15 +41,12 @@ export async function loadIdentity(folder: string): Promise<Identity> {
   const path = join(folder, FILE);
   const content = await readSecretFile(path);
   if (content === null) {
-    const made = await makeIdentity();
-    await writeSecretFile(path, JSON.stringify({ v: 1, ...made }));
-    return withFingerprint(made);
+    const node = randomBytes(16).toString('hex');
+    return await store(folder, { node, ...(await makeKeyPair(node)), next: null });
   }
   try {
-    const stored = Stored.parse(JSON.parse(content));
-    const certificate = new X509Certificate(stored.certificatePem);
-    if (!certificate.checkPrivateKey(createPrivateKey(stored.keyPem))) throw new Error('key and certificate differ');
-    return withFingerprint(stored);
+    const { node, next, ...pair } = Stored.parse(JSON.parse(content));
+    return { node, ...checked(pair), next: next === undefined ? null : checked(next) };
   } catch {
     // The parsers' own messages quote the file, and the file holds the key.
     throw new Error(
@@ -58,18 +62,36 @@ export function certificateFingerprint(certificate: X509Certificate): string {
     .digest('hex');
 }
 
-function withFingerprint(made: Omit<Identity, 'fingerprint'>): Identity {
-  return {
-    node: made.node,
-    certificatePem: made.certificatePem,
-    keyPem: made.keyPem,
-    fingerprint: certificateFingerprint(new X509Certificate(made.certificatePem)),
-  };
+/** Makes the key that will take the place of the present one, unless one is on its way already. */
+export async function prepareNextKey(folder: string): Promise<Identity> {
+  const identity = await loadIdentity(folder);
+  if (identity.next !== null) return identity;
+  return await store(folder, { ...identity, next: await makeKeyPair(identity.node) });
 }
 
-async function makeIdentity(): Promise<Omit<Identity, 'fingerprint'>> {
+/** The key on its way, or where there is none a fresh one, becomes the agent's. The one before is gone when this resolves. */
+export async function takeNextKey(folder: string): Promise<Identity> {
+  const identity = await loadIdentity(folder);
+  const next = identity.next ?? (await makeKeyPair(identity.node));
+  return await store(folder, { node: identity.node, ...next, next: null });
+}
+
+async function store(folder: string, identity: Identity): Promise<Identity> {
+  const { node, certificatePem, keyPem, next } = identity;
+  const following = next === null ? {} : { next: { certificatePem: next.certificatePem, keyPem: next.keyPem } };
+  await writeSecretFile(join(folder, FILE), JSON.stringify({ v: 1, node, certificatePem, keyPem, ...following }));
+  return identity;
+}
+
+/** @throws when key and certificate do not belong together */
+function checked({ certificatePem, keyPem }: Omit<KeyPair, 'fingerprint'>): KeyPair {
+  const certificate = new X509Certificate(certificatePem);
+  if (!certificate.checkPrivateKey(createPrivateKey(keyPem))) throw new Error('key and certificate differ');
+  return { certificatePem, keyPem, fingerprint: certificateFingerprint(certificate) };
+}
+
+async function makeKeyPair(node: string): Promise<KeyPair> {
   const { privateKey, publicKey } = await generateKeyPair('ec', { namedCurve: 'P-256' });
-  const node = randomBytes(16).toString('hex');
   // Peers pin the key and look at nothing else, so the dates only have to please other people's tools.
   const certificatePem = selfSignedCertificate({
     commonName: `switchyard-agent-${node.slice(0, 8)}`,
@@ -79,5 +101,5 @@ async function makeIdentity(): Promise<Omit<Identity, 'fingerprint'>> {
     privateKey,
     publicKey,
   });
-  return { node, certificatePem, keyPem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
+  return checked({ certificatePem, keyPem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() });
 }

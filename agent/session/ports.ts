@@ -3,7 +3,7 @@ import type { CloudAsk, CloudFromAgent } from '../wire/cloud.ts';
 import type { AgentEvent, Heartbeat, Welcome } from '../wire/control.ts';
 import type { CallServer } from '../wire/stream.ts';
 import type { Controllers } from './controllers.ts';
-import type { Identity } from './identity.ts';
+import type { Identity, KeyPair } from './identity.ts';
 
 /** Where agents listen unless told otherwise. */
 export const DEFAULT_PORT = 7412;
@@ -31,6 +31,8 @@ export interface AgentServerOptions {
    */
   onPush?(controller: string, frame: Uint8Array): void;
   onAsk?(controller: string, ask: CloudAsk): void;
+  /** A control plane has kept the fingerprint that heartbeats announce. */
+  onKnown?(controller: string, fingerprint: string): void;
   /** A session began, ended, or (`silent`) has not pinged for 5 s: cloud calls of that control plane should be aborted. */
   onSession?(controller: string, change: SessionChange): void;
   /** A control plane was removed on this machine: nothing of it may be kept. */
@@ -86,5 +88,7 @@ export interface AgentListener {
   revoke(controller: string): Promise<boolean>;
   /** Takes over what `agent code` or `agent controllers rm` wrote from another process; sessions of removed ones end. */
   reload(): Promise<void>;
+  /** Shows that key to connections from now on; those that stand are left alone. */
+  showKey(pair: KeyPair): void;
   counters(): AgentServerCounters;
 }

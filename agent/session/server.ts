@@ -13,6 +13,7 @@ import { formatJoinCode } from '../wire/joincode.ts';
 import { channelBinding, closeCodeOf, HandshakeSocket } from '../wire/socket.ts';
 import { Admission, UNPROVED_MS } from './admission.ts';
 import { ControlSession } from './control-session.ts';
+import { certificateFingerprint, type KeyPair } from './identity.ts';
 import { type AgentListener, type AgentServerCounters, type AgentServerOptions, DEFAULT_PORT } from './ports.ts';
 
 /** Wrong codes, from anywhere, that close a join code. */
@@ -145,6 +146,10 @@ export class AgentServer implements AgentListener {
     this.#options.onControllers?.(this.#options.controllers.count);
   }
 
+  showKey({ certificatePem: cert, keyPem: key }: KeyPair): void {
+    this.#server?.setSecureContext({ cert, key, minVersion: 'TLSv1.3' });
+  }
+
   counters(): AgentServerCounters {
     const live = [...this.#sessions.values()].filter((session) => session.live);
     return {
@@ -211,7 +216,7 @@ export class AgentServer implements AgentListener {
     try {
       const outcome = await handshakeAsAgent(socket, {
         node: this.#options.identity.node,
-        binding: channelBinding(tls, this.#options.identity.fingerprint),
+        binding: channelBinding(tls, shownFingerprint(tls)),
         secret: (hello) => this.#secret(hello, peer.address),
         proved: (hello, right) => this.#proved(hello, right, peer),
         store: (controller, key, code) => this.#store(controller, key, code),
@@ -287,6 +292,7 @@ export class AgentServer implements AgentListener {
         this.#options.onPush?.(controller, frame);
         return this.#options.onPush !== undefined;
       },
+      onKnown: (fingerprint) => this.#options.onKnown?.(controller, fingerprint),
       onForget: () => {
         this.revoke(controller).catch((error: unknown) => this.#options.onFault?.(error));
       },
@@ -345,6 +351,13 @@ export class AgentServer implements AgentListener {
       if (session.controller === controller) void session.close(CLOSE.revoked, last);
     }
   }
+}
+
+/** Of the key that this very connection was opened with: the agent's own may be another by now. */
+function shownFingerprint(tls: TLSSocket): string {
+  const certificate = tls.getX509Certificate();
+  if (certificate === undefined) throw new HandshakeRefused('malformed');
+  return certificateFingerprint(certificate);
 }
 
 /** Names a connection alike on its TCP and its TLS socket, which Node does not link in public. */

@@ -13,8 +13,8 @@ export const HANDSHAKE_MS = 8000;
 
 export interface DialOptions {
   readonly address: AgentAddress;
-  /** 64 hex digits that the agent's key must have; null while pairing. */
-  readonly fingerprint: string | null;
+  /** 64 hex digits each, of the keys that the agent may show; null while pairing: any. */
+  readonly fingerprints: readonly string[] | null;
   readonly clock: Clock;
   /** Largest message taken once the agent has proved itself, in bytes. */
   readonly maxMessageBytes: number;
@@ -60,7 +60,7 @@ export async function dial<Out>(options: DialOptions, use: (dialled: Dialled) =>
     stop = options.clock.after(HANDSHAKE_MS, expire);
     tls.setNoDelay(true);
     const fingerprint = peerFingerprint(tls);
-    if (options.fingerprint !== null && !sameFingerprint(options.fingerprint, fingerprint)) {
+    if (options.fingerprints?.every((known) => !sameFingerprint(known, fingerprint))) {
       throw new SwitchyardError('identity_changed');
     }
     const ws = await upgraded(tls, options.maxMessageBytes);

@@ -8,12 +8,15 @@ import type { NodeId } from '../domain/ids.ts';
 import type { NodeState } from '../domain/provider.ts';
 import type { Clock, Random } from '../domain/time.ts';
 import type { NodeWish } from '../store/ports.ts';
+import { AnnouncedKey, type NodeKeys } from './announced-key.ts';
 import type { AgentLink, CloudLane, LinkOptions, LostReason } from './link.ts';
 
 /** Where and how one node is reached; the embedded agent's changes with each of its processes. */
 export interface NodeTarget {
   readonly address: string;
   readonly fingerprint: string;
+  /** Announced, and not used yet. */
+  readonly nextFingerprint?: string | null;
   readonly key: Uint8Array;
 }
 
@@ -33,6 +36,10 @@ export interface FleetNodeOptions {
   readonly onSession?: (change: 'began' | 'lost') => void;
   /** What the agent says about its OpenRouter key and calls. */
   readonly onCloud?: (message: CloudFromAgent) => void;
+  /** Another next key was announced or withdrawn, or it was used. Resolves when that is kept. */
+  readonly onKeys?: (keys: NodeKeys) => Promise<void>;
+  /** What the machine calls itself, heard at the beginning of a session. */
+  readonly onNamed?: (name: string) => void;
   /** A session came up at another address than the one last known: that is where the node is. */
   readonly onMoved?: (address: string) => void;
 }
@@ -60,6 +67,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 export class FleetNode {
   readonly id: NodeId;
   readonly #options: FleetNodeOptions;
+  readonly #announced: AnnouncedKey;
   #target: NodeTarget | null = null;
   #wish: NodeWish = 'serve';
   #link: (AgentLink & CloudLane) | null = null;
@@ -91,6 +99,14 @@ export class FleetNode {
   constructor(options: FleetNodeOptions) {
     this.id = options.id;
     this.#options = options;
+    this.#announced = new AnnouncedKey({
+      keys: () => this.#keys(),
+      hold: (keys) => {
+        if (this.#target) this.#target = { ...this.#target, ...keys };
+      },
+      keep: async (keys) => options.onKeys?.(keys),
+      isCurrent: (link) => this.#link === link,
+    });
     this.#stateSinceMs = options.clock.wallMs();
   }
 
@@ -251,7 +267,12 @@ export class FleetNode {
       clock,
       handlers: {
         onWelcome: (welcome) => {
-          if (current()) this.welcome = welcome;
+          if (!current()) return;
+          this.welcome = welcome;
+          this.#options.onNamed?.(welcome.name);
+        },
+        onNextUsed: () => {
+          if (current() && target.nextFingerprint) this.#promoteNext(target.nextFingerprint);
         },
         onHeartbeat: (heartbeat) => {
           if (!current()) return;
@@ -260,6 +281,7 @@ export class FleetNode {
           // Before the first heartbeat nobody knows which engines there are, so the node is not ready yet.
           this.#beating = true;
           if (this.#running) this.#unknown = false;
+          this.#announced.hear(heartbeat.fingerprint, link);
           this.#changed();
         },
         onEvent: ({ severity, code, sentence }) => {
@@ -307,10 +329,27 @@ export class FleetNode {
     return hint ?? (this.#former !== null && this.#dials % 2 === 0 ? this.#former : known);
   }
 
-  #move(target: NodeTarget): void {
+  #keys(): NodeKeys | null {
+    if (!this.#target) return null;
+    const { fingerprint, nextFingerprint = null } = this.#target;
+    return { fingerprint, nextFingerprint };
+  }
+
+  #promoteNext(fingerprint: string): void {
+    this.#announced.used(fingerprint);
+    this.#options.events.record({
+      severity: 'info',
+      source: 'fleet',
+      code: 'node_key_changed',
+      sentence: `${this.name} shows its next key; the one before is not taken any more.`,
+      node: this.id,
+    });
+  }
+
+  #move({ address }: NodeTarget): void {
     this.#former = this.#target?.address ?? null;
-    this.#target = target;
-    this.#options.onMoved?.(target.address);
+    if (this.#target) this.#target = { ...this.#target, address };
+    this.#options.onMoved?.(address);
   }
 
   /** Not the node, or nobody: says nothing of the node itself. The dial that was due before stays due. */

@@ -13,6 +13,8 @@ export interface LinkTarget {
   readonly key: Uint8Array;
   /** SHA-256 of the agent's public key (SPKI), 64 lower-case hex digits, learned at pairing. */
   readonly fingerprint: string;
+  /** Announced by the agent in a session: holds beside the other until it is first used. */
+  readonly nextFingerprint?: string | null;
 }
 
 /** Why a link ended. After any of them the link is dead; make a new one. */
@@ -31,6 +33,8 @@ export type LostReason =
   | 'superseded';
 
 export interface LinkHandlers {
+  /** The agent has proved itself with its next key: the one before must not be taken any more. */
+  onNextUsed?(): void;
   /** Once, before `start` resolves. */
   onWelcome(welcome: Welcome): void;
   onHeartbeat(heartbeat: Heartbeat): void;
@@ -69,6 +73,8 @@ export interface AgentLink {
   readonly openCalls: number;
   /** Asks the agent to look for engines again. */
   detect(): void;
+  /** Tells the agent that its announced fingerprint has been kept. */
+  acknowledge(fingerprint: string): void;
   /** Removes this control plane at the agent, node key included. Resolves true when the agent confirmed within 3 s. Ends the link. */
   forget(): Promise<boolean>;
   /** Ends the link in peace; calls fail, `onLost` is not called. Idempotent. */

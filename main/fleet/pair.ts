@@ -82,5 +82,6 @@ async function resumed({ address, options }: Attempt, pending: PendingPairing): 
 }
 
 function dialOptions(address: AgentAddress, fingerprint: string | null, options: PairOptions) {
-  return { address, fingerprint, clock: options.clock, maxMessageBytes: MAX_HANDSHAKE_BYTES };
+  const fingerprints = fingerprint === null ? null : [fingerprint];
+  return { address, fingerprints, clock: options.clock, maxMessageBytes: MAX_HANDSHAKE_BYTES };
 }

@@ -171,7 +171,8 @@ export class FleetRegistry {
    */
   foundAt(id: NodeId, address: string, fingerprint: string): void {
     const node = this.#nodes.get(id);
-    if (node && id !== this.#embedded && node.target?.fingerprint === fingerprint) node.offer(address);
+    const known = [node?.target?.fingerprint, node?.target?.nextFingerprint];
+    if (node && id !== this.#embedded && known.includes(fingerprint)) node.offer(address);
   }
 
   /** @throws SwitchyardError node_not_found, store_unavailable. */
@@ -239,6 +240,10 @@ export class FleetRegistry {
       onSession: (change) => onSession?.(id, change),
       onCloud: (message) => onCloud?.(id, message),
       onMoved: (address) => this.#moved(id, address),
+      onKeys: async (keys) => {
+        if (this.#options.store.get(id)) await this.#options.store.update(id, keys);
+      },
+      onNamed: (name) => this.#named(id, name),
     });
     this.#nodes.set(id, node);
     node.setWish(wish);
@@ -259,6 +264,13 @@ export class FleetRegistry {
     });
     if (!NUMERIC.test(record.address)) return;
     store.update(id, { address }).catch(() => {}); // it is found again after the next start
+  }
+
+  /** Kept, so that the machine has its name before it answers after the next start. */
+  #named(id: NodeId, name: string): void {
+    const { store } = this.#options;
+    const record = store.get(id);
+    if (record && record.name !== name) store.update(id, { name }).catch(() => {}); // heard again in the next session
   }
 
   #tell(): void {

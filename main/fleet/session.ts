@@ -30,6 +30,7 @@ type State = 'new' | 'starting' | 'running' | 'dead';
 export class AgentSession implements AgentLink, CloudLane {
   readonly #options: LinkOptions;
   #state: State = 'new';
+  #nextUsed = false;
   #control: WebSocket | null = null;
   #secrets: SecretMessages | null = null;
   #data: WebSocket | null = null;
@@ -96,6 +97,10 @@ export class AgentSession implements AgentLink, CloudLane {
     this.#send({ t: 'detect' });
   }
 
+  acknowledge(fingerprint: string): void {
+    this.#send({ t: 'identity-known', fingerprint });
+  }
+
   push(frame: Uint8Array): Promise<boolean> {
     const control = this.#control;
     if (this.#state !== 'running' || control?.readyState !== control?.OPEN || this.#secrets === null) {
@@ -144,30 +149,43 @@ export class AgentSession implements AgentLink, CloudLane {
   }
 
   async #openControl(address: AgentAddress): Promise<string> {
-    return await dial(this.#dialOptions(address, MAX_CONTROL_BYTES), async ({ ws, tls, socket, binding }) => {
-      const { controller, key } = this.#options;
-      const { sid } = await resumeAsController(socket, { controller, binding, secret: key });
-      this.#requireStarting(ws);
-      this.#secrets = new SecretMessages(tls, this.#options.clock);
-      this.#attachControl(ws, socket.release());
-      return sid;
-    });
+    return await dial(
+      this.#dialOptions(address, MAX_CONTROL_BYTES),
+      async ({ ws, tls, socket, binding, fingerprint }) => {
+        const { controller, key } = this.#options;
+        const { sid } = await resumeAsController(socket, { controller, binding, secret: key });
+        this.#requireStarting(ws);
+        this.#proved(fingerprint);
+        this.#secrets = new SecretMessages(tls, this.#options.clock);
+        this.#attachControl(ws, socket.release());
+        return sid;
+      },
+    );
   }
 
   async #openData(address: AgentAddress, sid: string): Promise<void> {
-    await dial(this.#dialOptions(address, MAX_MESSAGE_BYTES), async ({ ws, tls, socket, binding }) => {
+    await dial(this.#dialOptions(address, MAX_MESSAGE_BYTES), async ({ ws, tls, socket, binding, fingerprint }) => {
       const { controller, key } = this.#options;
       await joinDataAsController(socket, { controller, binding, secret: key }, sid).catch(() => {
         // The node key has just been proved: refused here means that the session ended meanwhile, not the pairing.
         throw new SwitchyardError('node_unreachable');
       });
       this.#requireStarting(ws);
+      this.#proved(fingerprint);
       this.#attachData(ws, tls, socket.release());
     });
   }
 
   #dialOptions(address: AgentAddress, maxMessageBytes: number): DialOptions {
-    return { address, fingerprint: this.#options.fingerprint, clock: this.#options.clock, maxMessageBytes };
+    const { fingerprint, nextFingerprint: next = null, clock } = this.#options;
+    const fingerprints = next === null ? [fingerprint] : this.#nextUsed ? [next] : [fingerprint, next];
+    return { address, fingerprints, clock, maxMessageBytes };
+  }
+
+  #proved(fingerprint: string): void {
+    if (this.#nextUsed || fingerprint !== this.#options.nextFingerprint) return;
+    this.#nextUsed = true;
+    this.#tell(() => this.#options.handlers.onNextUsed?.());
   }
 
   /** Closed, or lost, while a socket was being made: that socket has no place any more. */

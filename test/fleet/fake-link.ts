@@ -73,6 +73,12 @@ export class FakeLink implements AgentLink, CloudLane {
 
   detect(): void {}
 
+  readonly acknowledged: string[] = [];
+
+  acknowledge(fingerprint: string): void {
+    this.acknowledged.push(fingerprint);
+  }
+
   async push(frame: Uint8Array): Promise<boolean> {
     this.pushed.push(Uint8Array.from(frame));
     frame.fill(0);

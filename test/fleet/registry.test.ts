@@ -95,6 +95,18 @@ describe('a stored node', () => {
     expect(registry.nodes()[0]?.name).toBe('workstation');
   });
 
+  it('keeps the name that it calls itself, so that it has it before it answers after the next start', async () => {
+    const first = fleet([{ ...record('n1'), name: '10.0.0.1:7412' }]);
+    first.registry.start();
+    expect(first.registry.nodes()[0]?.name).toBe('10.0.0.1:7412');
+    first.links[0]?.up();
+    await first.clock.settle();
+    expect(first.store.get('n1' as NodeId)?.name).toBe('workstation');
+    const second = fleet(first.store.list());
+    second.registry.start();
+    expect(second.registry.nodes()[0]?.name).toBe('workstation');
+  });
+
   it('tells of each session once, whatever ends it, and hands its cloud messages on', async () => {
     const { registry, links, clock, cloud } = fleet([record('n1')]);
     registry.start();
