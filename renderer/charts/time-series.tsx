@@ -89,7 +89,8 @@ export const TimeSeries = memo(function TimeSeries(props: TimeSeriesProps): Reac
   }, [atMs, series, stepMs, maxPoints]);
   if (props.asTable) {
     return (
-      <div className="chart-table" style={{ height: props.height + 24 }}>
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+      <section className="chart-table" aria-label={props.label} tabIndex={0} style={{ height: props.height + 24 }}>
         <TableView
           points={points}
           series={props.series}
@@ -98,7 +99,7 @@ export const TimeSeries = memo(function TimeSeries(props: TimeSeriesProps): Reac
           label={props.label}
           format={props.format}
         />
-      </div>
+      </section>
     );
   }
   return (

@@ -4,7 +4,8 @@
  */
 export function copyText(text: string): boolean {
   const area = document.createElement('textarea');
-  area.value = text;
+  // Something must be selected; the text itself is handed over by the event, since a long log laid out as text takes half a minute.
+  area.value = ' ';
   area.className = 'visually-hidden';
   area.setAttribute('aria-hidden', 'true');
   // Inside an open dialog everything outside is inert and cannot be selected.
@@ -12,6 +13,11 @@ export function copyText(text: string): boolean {
   const before = document.activeElement;
   host.append(area);
   area.select();
+  const hand = (event: ClipboardEvent) => {
+    event.clipboardData?.setData('text/plain', text);
+    event.preventDefault();
+  };
+  area.addEventListener('copy', hand, { once: true });
   const taken = document.execCommand('copy');
   area.remove();
   if (before instanceof HTMLElement) before.focus({ preventScroll: true });

@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type ReactElement, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
+import { type ReactElement, useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import type { EventView } from '../../preload/contract.ts';
 import { copyText, saveFile } from '../components/clipboard.ts';
 import { Segments } from '../components/controls.tsx';
@@ -7,7 +7,7 @@ import { Panel } from '../components/panel.tsx';
 import { Status, type Tone } from '../components/status.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useConsole, useTopic } from '../state/console.tsx';
-import { filterEvents, type Least, MOST_EVENTS, mergeEvents } from '../state/event-log.ts';
+import { countAfter, filterEvents, type Least, MOST_EVENTS, mergeEvents, placeOf } from '../state/event-log.ts';
 import { placeHash } from '../state/ui-store.ts';
 
 const ROW_HEIGHT = 30;
@@ -124,8 +124,10 @@ function EventList(props: {
   const { t, f } = useI18n();
   const list = useRef<HTMLDivElement>(null);
   const [following, setFollowing] = useState(true);
-  const [seen, setSeen] = useState(0);
-  const count = props.events.length;
+  /** The newest event when following stopped. */
+  const [seen, setSeen] = useState<EventView | null>(null);
+  const { events } = props;
+  const count = events.length;
   const rows = useVirtualizer({
     count,
     getScrollElement: () => list.current,
@@ -135,9 +137,20 @@ function EventList(props: {
   useEffect(() => {
     if (!following || count === 0) return;
     rows.scrollToIndex(count - 1, { align: 'end' });
-    setSeen(count);
   }, [following, count, rows]);
-  const fresh = following ? 0 : Math.max(0, count - seen);
+  const shown = useRef(events);
+  useLayoutEffect(() => {
+    const before = shown.current;
+    shown.current = events;
+    const element = list.current;
+    if (following || !element || before === events) return;
+    // Rows came before the one that is read, or the oldest were given up: it stays where it is.
+    const top = Math.floor(element.scrollTop / ROW_HEIGHT);
+    const reading = before[top];
+    const place = reading ? placeOf(events, reading) : null;
+    if (place !== null && place !== top) element.scrollTop += (place - top) * ROW_HEIGHT;
+  }, [events, following]);
+  const fresh = following || seen === null ? 0 : countAfter(events, seen);
   return (
     <>
       <div className="row">
@@ -161,15 +174,14 @@ function EventList(props: {
         onScroll={(event) => {
           const element = event.currentTarget;
           const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < ROW_HEIGHT;
-          if (atEnd !== following) {
-            setFollowing(atEnd);
-            if (!atEnd) setSeen(count);
-          }
+          if (atEnd === following) return;
+          setFollowing(atEnd);
+          if (!atEnd) setSeen(events.at(-1) ?? null);
         }}
       >
         <ul className="inner" style={{ height: rows.getTotalSize() }}>
           {rows.getVirtualItems().map((item) => {
-            const event = props.events[item.index];
+            const event = events[item.index];
             const title = props.titles.get(event?.providerId ?? '');
             return (
               event && (

@@ -39,6 +39,18 @@ function ascending(events: readonly EventView[]): readonly EventView[] {
   return events;
 }
 
+/** Index of an event in an ascending log; null when it is not there. */
+export function placeOf(events: readonly EventView[], event: EventView): number | null {
+  const place = firstNotBefore(events, event);
+  return events[place]?.id === event.id ? place : null;
+}
+
+/** How many events of an ascending log came after one that need not be in it. */
+export function countAfter(events: readonly EventView[], event: EventView): number {
+  const place = firstNotBefore(events, event);
+  return events.length - place - (events[place]?.id === event.id ? 1 : 0);
+}
+
 /** Index of the first event that is not before `event`; the log is ascending. */
 function firstNotBefore(events: readonly EventView[], event: EventView): number {
   let [from, to] = [0, events.length];

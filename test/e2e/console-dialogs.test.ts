@@ -151,6 +151,7 @@ describeWithChromium('dialogs and errors of the console', () => {
     ['overview', 'overview.get'],
     ['fleet/n1', 'nodes.detail'],
     ['gate', 'spaces.list'],
+    ['budget', 'overview.get'],
     ['requests/req_1', 'requests.get'],
     ['keys', 'keys.list'],
     ['events', 'events.list'],

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EventView } from '../../preload/contract.ts';
-import { filterEvents, mergeEvents } from '../../renderer/state/event-log.ts';
+import { countAfter, filterEvents, mergeEvents, placeOf } from '../../renderer/state/event-log.ts';
 
 const event = (atMs: number, id = `e${atMs}`, over: Partial<EventView> = {}): EventView => ({
   id,
@@ -42,6 +42,24 @@ describe('a log of events', () => {
         expect(mergeEvents(a, b).map(({ atMs }) => atMs)).toEqual(sorted);
       }),
     );
+  });
+});
+
+describe('a place in a log', () => {
+  const log = [event(1), event(2, 'a'), event(2, 'b'), event(4)];
+
+  it('is found by moment and id, also after older rows came before it', () => {
+    expect(placeOf(log, event(2, 'b'))).toBe(2);
+    expect(placeOf([event(0), ...log], event(2, 'b'))).toBe(3);
+    expect(placeOf(log, event(3))).toBeNull();
+    expect(placeOf([], event(3))).toBeNull();
+  });
+
+  it('tells what is newer, also when the row itself is filtered away', () => {
+    expect(countAfter(log, event(2, 'a'))).toBe(2);
+    expect(countAfter(log, event(3))).toBe(1);
+    expect(countAfter(log, event(4))).toBe(0);
+    expect(countAfter([event(0), ...log], event(4))).toBe(0);
   });
 });
 
