@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { connect as connectPlain, isIP, type Socket } from 'node:net';
+import { connect as connectPlain, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { ResponseReader, type ResponseSink } from './http1-response.ts';
+import { type KnownHead, ResponseReader, type ResponseSink } from './http1-response.ts';
 
 const CONNECT_TIMEOUT_MS = 3000;
 /** An engine that says nothing of how long it keeps an idle connection. */
@@ -10,6 +10,8 @@ const IDLE_MS = 4000;
 const KEEP_ALIVE_MARGIN_MS = 1000;
 /** A body up to this size goes out with its head in one write. */
 const JOINED_BYTES = 64 * 1024;
+
+const READ_BYTES = 32 * 1024;
 
 /** Reads what identifies the process at the other end of a fresh socket; null where nothing can be read. */
 export type ReadProcessMark = (socket: Socket) => Promise<string | null>;
@@ -74,6 +76,7 @@ export class Connection implements ResponseSink {
   #running: Running | null = null;
   /** Of the answer that is being read; null between two. */
   #reader: ResponseReader | null = null;
+  readonly #known: KnownHead = { head: null };
   #paused = false;
   /** Read, and not yet given to a handler that paused. */
   #held: Buffer | null = null;
@@ -171,7 +174,7 @@ export class Connection implements ResponseSink {
     };
     const socket = isTls
       ? connectTls({ ...target, ALPNProtocols: ['http/1.1'], ...(isIP(host) === 0 ? { servername: host } : {}) })
-      : connectPlain(target);
+      : connectPlain({ ...target, onread: this.#reads() });
     this.#socket = socket;
     const timer = setTimeout(() => socket.destroy(new ConnectionError('ETIMEDOUT')), CONNECT_TIMEOUT_MS).unref();
     this.#cancelConnect = () => clearTimeout(timer);
@@ -185,6 +188,21 @@ export class Connection implements ResponseSink {
     socket.once(isTls ? 'secureConnect' : 'connect', () => {
       if (this.#socket === socket) this.#opened(socket);
     });
+  }
+
+  /**
+   * Bytes come into one buffer, of which what came is copied: a token is a hundred bytes, and by itself Node takes 64 KiB from
+   * the system for every read and leaves them to the garbage collector.
+   */
+  #reads(): OnReadOpts {
+    const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
+    return {
+      buffer,
+      callback: (length) => {
+        if (this.#connected) this.#take(Buffer.from(buffer.subarray(0, length)));
+        return true;
+      },
+    };
   }
 
   #opened(socket: Socket): void {
@@ -204,9 +222,11 @@ export class Connection implements ResponseSink {
     socket.on('timeout', () => {
       if (this.#socket === socket && this.#running === null) this.#drop();
     });
-    socket.on('data', (bytes) => {
-      if (this.#socket === socket) this.#take(bytes);
-    });
+    if ('encrypted' in socket) {
+      socket.on('data', (bytes) => {
+        if (this.#socket === socket) this.#take(bytes);
+      });
+    }
     socket.once('end', () => {
       if (this.#socket === socket) this.#ended();
     });
@@ -223,7 +243,7 @@ export class Connection implements ResponseSink {
       this.#broke(refusal);
       return;
     }
-    this.#reader = new ResponseReader(this);
+    this.#reader = new ResponseReader(this, this.#known);
     this.#paused = false;
     const { body } = running.request;
     const head = this.#head(running.request);

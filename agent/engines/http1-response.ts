@@ -9,6 +9,26 @@ export interface ResponseSink {
   onEnd(reusable: boolean, keepMs: number | null): void;
 }
 
+/** What a head says, read. */
+interface Head {
+  /** As it came, without the blank line. */
+  readonly text: string;
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** The real one follows. */
+  readonly isInterim: boolean;
+  readonly length: number | null;
+  readonly isChunked: boolean;
+  readonly isEmpty: boolean;
+  readonly isReusable: boolean;
+  readonly keepMs: number | null;
+}
+
+/** The head that was read last on a connection. */
+export interface KnownHead {
+  head: Head | null;
+}
+
 const HEAD = 0;
 const LENGTH = 1;
 const CHUNK_SIZE = 2;
@@ -38,16 +58,17 @@ const CHUNK_SIZE_LINE = /^([0-9a-fA-F]{1,8})(?:[\t ]*;[\t\x20-\x7e]+)?$/;
  */
 export class ResponseReader {
   readonly #sink: ResponseSink;
+  readonly #known: KnownHead;
   #state = HEAD;
   /** Beginning of a head, a size line or trailers, until the rest has come. */
   #pending: Buffer = EMPTY;
   #left = 0;
-  #status = 0;
-  #reusable = true;
-  #keepMs: number | null = null;
+  #of: Head | null = null;
 
-  constructor(sink: ResponseSink) {
+  /** @param known of the connection: an engine begins its answers alike, and a head that is known is not read again */
+  constructor(sink: ResponseSink, known: KnownHead = { head: null }) {
     this.#sink = sink;
+    this.#known = known;
   }
 
   get ended(): boolean {
@@ -183,53 +204,66 @@ export class ResponseReader {
     return at + end + HEAD_END.length - had;
   }
 
-  #readHead(head: string): boolean {
-    const [statusLine = '', ...lines] = head.split('\r\n');
-    const [, minor, status] = STATUS_LINE.exec(statusLine) ?? [];
-    if (status === undefined || !PLAIN.test(statusLine)) return false;
-    const headers: IncomingHttpHeaders = {};
-    for (const line of lines) {
-      const colon = line.indexOf(':');
-      const name = line.slice(0, colon).toLowerCase();
-      if (!isHeader(line)) return false;
-      if (name === '__proto__') continue;
-      const value = line.slice(colon + 1).trim();
-      const before = headers[name];
-      // A length that is said twice is a list, and no number.
-      headers[name] = before === undefined ? value : `${before}, ${value}`;
-    }
-    this.#status = Number(status);
-    // An interim answer; the real one follows. HTTP/1.0 has none, and nobody asked for another protocol.
-    if (this.#status < 200) return minor === '1' && this.#status !== 101;
-    return this.#frame(headers, minor === '1');
-  }
-
-  #frame(headers: IncomingHttpHeaders, persistent: boolean): boolean {
-    const length = headers['content-length'];
-    const coding = headers['transfer-encoding'];
-    if (length !== undefined && (coding !== undefined || !DIGITS.test(length))) return false;
-    if (coding !== undefined && coding.toLowerCase() !== 'chunked') return false;
-    const options = (headers.connection ?? '').toLowerCase();
-    this.#reusable = persistent ? !options.includes('close') : options.includes('keep-alive');
-    this.#keepMs = keptMs(headers['keep-alive']);
-    const isEmpty = this.#status === 204 || this.#status === 304 || length === '0';
-    this.#left = Number(length ?? 0);
-    if (coding !== undefined) this.#state = CHUNK_SIZE;
-    else this.#state = length === undefined ? UNTIL_CLOSE : LENGTH;
-    this.#sink.onHead(this.#status, headers);
-    if (isEmpty && !this.ended) this.#end();
+  #readHead(text: string): boolean {
+    const known = this.#known;
+    const head = known.head?.text === text ? known.head : parseHead(text);
+    if (head === null) return false;
+    known.head = head;
+    if (head.isInterim) return true;
+    this.#of = head;
+    this.#left = head.length ?? 0;
+    this.#state = head.isChunked ? CHUNK_SIZE : head.length === null ? UNTIL_CLOSE : LENGTH;
+    this.#sink.onHead(head.status, head.headers);
+    if (head.isEmpty && !this.ended) this.#end();
     return true;
   }
 
   #end(): void {
-    const closes = this.#state === UNTIL_CLOSE && this.#status !== 204 && this.#status !== 304;
+    const closes = this.#state === UNTIL_CLOSE && this.#of?.isEmpty !== true;
     this.#state = ENDED;
-    this.#sink.onEnd(this.#reusable && !closes, this.#keepMs);
+    this.#sink.onEnd(this.#of?.isReusable === true && !closes, this.#of?.keepMs ?? null);
   }
 }
 
 function isHeader(line: string): boolean {
   return NAME.test(line.slice(0, Math.max(0, line.indexOf(':')))) && PLAIN.test(line);
+}
+
+/** Null: no head of HTTP/1.1, or one that two readers could read in two ways. */
+function parseHead(text: string): Head | null {
+  const [statusLine = '', ...lines] = text.split('\r\n');
+  const [, minor, digits] = STATUS_LINE.exec(statusLine) ?? [];
+  if (digits === undefined || !PLAIN.test(statusLine)) return null;
+  const headers: IncomingHttpHeaders = {};
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    const name = line.slice(0, colon).toLowerCase();
+    if (!isHeader(line)) return null;
+    if (name === '__proto__') continue;
+    const value = line.slice(colon + 1).trim();
+    const before = headers[name];
+    // A length that is said twice is a list, and no number.
+    headers[name] = before === undefined ? value : `${before}, ${value}`;
+  }
+  const status = Number(digits);
+  // An interim answer: the real one follows. HTTP/1.0 has none, and nobody asked for another protocol.
+  if (status < 200 && (minor !== '1' || status === 101)) return null;
+  const length = headers['content-length'];
+  const coding = headers['transfer-encoding'];
+  if (length !== undefined && (coding !== undefined || !DIGITS.test(length))) return null;
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') return null;
+  const options = (headers.connection ?? '').toLowerCase();
+  return {
+    text,
+    status,
+    headers,
+    isInterim: status < 200,
+    length: length === undefined ? null : Number(length),
+    isChunked: coding !== undefined,
+    isEmpty: status === 204 || status === 304 || Number(length ?? 1) === 0,
+    isReusable: minor === '1' ? !options.includes('close') : options.includes('keep-alive'),
+    keepMs: keptMs(headers['keep-alive']),
+  };
 }
 
 function hexDigit(byte: number): number {

@@ -100,7 +100,9 @@ describe('an answer over HTTP/1.1', () => {
     const told = read([Buffer.concat([interim, text('HTTP/1.1 204 No Content', '', '')])]);
     expect(told).toMatchObject({ status: 204, headers: {}, end: { reusable: true } });
     expect(read([text('HTTP/1.1 304 Not Modified', 'content-length: 9', '', '')])?.end?.reusable).toBe(true);
-    expect(read([text('HTTP/1.1 200 OK', 'content-length: 0', '', '')])?.end?.reusable).toBe(true);
+    for (const none of ['0', '00']) {
+      expect(read([text('HTTP/1.1 200 OK', `content-length: ${none}`, '', '')])?.end?.reusable).toBe(true);
+    }
   });
 
   it.each<[string, string[], boolean, number | null]>([
