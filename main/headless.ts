@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import { parseArgs } from 'node:util';
+import { engineUrl } from '../agent/wire/engine-address.ts';
 import { ControlPlane } from './control-plane.ts';
 import { LanDiscovery, noDiscovery } from './discovery/lan-discovery.ts';
 import { SwitchyardError } from './domain/errors.ts';
 import { nodeAgentProcess } from './platform/agent-process.ts';
 import { createSystemClock } from './platform/clock.ts';
 import { consoleFolder, readConsoleFiles } from './platform/console-files.ts';
-import { bundledFile, defaultDataFolder, isEngineAddress, PRODUCT_VERSION } from './platform/places.ts';
+import { bundledFile, defaultDataFolder, PRODUCT_VERSION } from './platform/places.ts';
 
 const USAGE = `npm start -- --headless [options]
   --port PORT           where to listen (0: any free port; default 7411)
@@ -42,7 +43,7 @@ function options() {
   if (port !== null && !(Number.isInteger(port) && port >= 0 && port <= 65_535)) {
     throw new UsageError('--port takes a number from 0 to 65535.');
   }
-  const strange = values.engine.find((text) => !isEngineAddress(text));
+  const strange = values.engine.find((text) => engineUrl(text) === null);
   if (strange !== undefined)
     throw new UsageError('--engine takes http://HOST:PORT, for instance http://127.0.0.1:9931.');
   return { ...values, port, dataDir: values['data-dir'] ?? defaultDataFolder() };

@@ -1,5 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import type { EngineReport } from '../wire/control.ts';
+import { engineUrl } from '../wire/engine-address.ts';
 
 export type Reach = EngineReport['reach'];
 
@@ -57,18 +58,14 @@ export function furthest(reaches: readonly Reach[]): Reach {
   return ORDER[Math.max(0, ...reaches.map((reach) => ORDER.indexOf(reach)))] ?? 'public';
 }
 
-/** `http://HOST`, `https://HOST:PORT`, `HOST:PORT`: a bare word is no address but a slip. */
-const FORM = /^(?:https?:\/\/[^/?#@]+\/?|(?:\[[0-9a-f:.]+\]|[^:/?#@[\]]+):\d{1,5})$/i;
-
 /**
  * Parses `--engine URL`: http or https, host and port, no path, no user. `localhost` is 127.0.0.1, so that an engine named twice
  * is one engine.
  * @throws RangeError with a sentence for people
  */
 export function parseEngineAddress(text: string): EngineAddress {
-  const withScheme = /^https?:\/\//i.test(text) ? text : `http://${text}`;
-  if (!FORM.test(text) || !URL.canParse(withScheme)) throw new RangeError('An engine is given as http://HOST:PORT.');
-  const url = new URL(withScheme);
+  const url = engineUrl(text);
+  if (url === null) throw new RangeError('An engine is given as http://HOST:PORT.');
   const name = url.hostname === 'localhost' ? '127.0.0.1' : url.hostname;
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
   return {

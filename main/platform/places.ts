@@ -19,11 +19,3 @@ export function bundledFile(from: string, bundled: string, source: string): URL 
   const beside = new URL(bundled, from);
   return existsSync(fileURLToPath(beside)) ? beside : new URL(source, from);
 }
-
-/** As the agent takes it: no path, no user. `main` may not import the agent's own rule. */
-const ENGINE_ADDRESS = /^(?:https?:\/\/[^/?#@]+\/?|(?:\[[0-9a-f:.]+\]|[^:/?#@[\]]+):\d{1,5})$/i;
-
-/** What `--engine` takes, checked before an agent is started with it: http(s)://HOST[:PORT] or HOST:PORT. */
-export function isEngineAddress(text: string): boolean {
-  return ENGINE_ADDRESS.test(text) && URL.canParse(text.includes('://') ? text : `http://${text}`);
-}

@@ -1,5 +1,12 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseAgentArguments, USAGE, UsageError } from '../../agent/options.ts';
+import { engineUrl } from '../../agent/wire/engine-address.ts';
+
+const headless = fileURLToPath(new URL('../../main/headless.ts', import.meta.url));
 
 const aliases = (...texts: string[]) => {
   const command = parseAgentArguments(
@@ -74,6 +81,63 @@ describe('a command line that is wrong', () => {
     ['http://[::1]:8080', 'http://[::1]:8080'],
   ])('may name one by %s', (text, origin) => {
     expect(parseAgentArguments(['--engine', text], {})).toMatchObject({ engines: [{ origin }] });
+  });
+});
+
+/** Pieces that addresses and slips are made of. */
+const pieces = fc.constantFrom(
+  'http://',
+  'https://',
+  'HTTP://',
+  'ftp://',
+  'gpu',
+  '.lan',
+  '[::1]',
+  '127.0.0.1',
+  ':',
+  '8080',
+  '99999',
+  '/',
+  'v1',
+  'user@',
+  '?x',
+  '#',
+  ' ',
+  '%',
+  '[',
+  '',
+);
+
+describe('the one rule for addresses of engines', () => {
+  it('is the same for the control plane that starts an agent and for the agent: what passes there starts here', () => {
+    const text = fc.oneof(
+      fc.array(pieces, { maxLength: 6 }).map((parts) => parts.join('')),
+      fc.string(),
+    );
+    fc.assert(
+      fc.property(text, (address) => {
+        let taken = true;
+        try {
+          parseAgentArguments([`--engine=${address}`], {});
+        } catch {
+          taken = false;
+        }
+        expect(taken).toBe(engineUrl(address) !== null);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('is what the control plane itself applies', async () => {
+    const run = (...args: string[]) =>
+      promisify(execFile)(process.execPath, [headless, ...args, '--help']).then(
+        () => 'taken',
+        (error: { stderr: string }) => error.stderr.split('\n')[0],
+      );
+    const refusal = '--engine takes http://HOST:PORT, for instance http://127.0.0.1:9931.';
+    expect(await Promise.all(['foo', 'http://host/v1', 'gpu.lan:8080'].map((text) => run(`--engine=${text}`)))).toEqual(
+      [refusal, refusal, 'taken'],
+    );
   });
 });
 
