@@ -1,11 +1,7 @@
-import { createHash, createPrivateKey, generateKeyPair as generate, randomBytes, X509Certificate } from 'node:crypto';
+import { createHash, createPrivateKey, randomBytes, webcrypto, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { z } from 'zod';
 import { readSecretFile, writeSecretFile } from './files.ts';
-import { selfSignedCertificate } from './self-signed.ts';
-
-const generateKeyPair = promisify(generate);
 
 /** A key with its self-signed certificate. */
 export interface KeyPair {
@@ -91,15 +87,27 @@ function checked({ certificatePem, keyPem }: Omit<KeyPair, 'fingerprint'>): KeyP
 }
 
 async function makeKeyPair(node: string): Promise<KeyPair> {
-  const { privateKey, publicKey } = await generateKeyPair('ec', { namedCurve: 'P-256' });
+  // Loaded only here: it costs 100 ms and 10 MB that every later start would pay. It needs the reflection polyfill first.
+  await import('reflect-metadata');
+  const x509 = await import('@peculiar/x509');
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   // Peers pin the key and look at nothing else, so the dates only have to please other people's tools.
-  const certificatePem = selfSignedCertificate({
-    commonName: `switchyard-agent-${node.slice(0, 8)}`,
-    serial: Buffer.concat([Buffer.of(1), randomBytes(8)]),
-    notBefore: new Date('2020-01-01T00:00:00Z'),
-    notAfter: new Date('2099-12-31T23:59:59Z'),
-    privateKey,
-    publicKey,
-  });
-  return checked({ certificatePem, keyPem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() });
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned(
+    {
+      serialNumber: `01${randomBytes(8).toString('hex')}`,
+      name: `CN=switchyard-agent-${node.slice(0, 8)}`,
+      notBefore: new Date('2020-01-01T00:00:00Z'),
+      notAfter: new Date('2099-12-31T23:59:59Z'),
+      signingAlgorithm: algorithm,
+      // Node's web crypto and the DOM's have the same shape and different type names.
+      keys: keys as unknown as CryptoKeyPair,
+    },
+    webcrypto as unknown as Crypto,
+  );
+  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey));
+  const key = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
+  const keyPem = key.export({ type: 'pkcs8', format: 'pem' }).toString();
+  pkcs8.fill(0);
+  return checked({ certificatePem: certificate.toString('pem'), keyPem });
 }
