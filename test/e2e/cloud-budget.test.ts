@@ -7,6 +7,7 @@ import { admin, removeTemporaryFolders, startControlPlane } from '../support/pro
 
 /** Runs of minutes at the stand-in's full latency; without it their short forms run. */
 const LONG = process.env.SWITCHYARD_LONG === '1';
+const LONG_RUN_MS = 480_000;
 /** While 4 or more permits are usable chat leaves one to the other roles: only both together use all of them. */
 const CLOUD_ROLES = {
   'code-assistant': { policy: 'cloud' },
@@ -142,7 +143,7 @@ describe('three agents with one key', () => {
   it('never exceed the budget together, clients that leave included', async () => {
     expect(await house.budget()).toMatchObject({ ceiling: 16, effective: 16, source: 'credit' });
     demand = new Demand(house).mixed(60, 'all');
-    await wait(3000);
+    await wait(1500);
     await demand.stop();
     for (let round = 0; round < 4; round++) {
       demand = new Demand(house).chats(30, 'leaving', {}, { stream: round % 2 === 0 }).reranks(10, 'leaving');
@@ -282,29 +283,37 @@ describe('a trusted rate', () => {
 });
 
 describe("a trusted 600 a minute, by Little's law", () => {
+  /** Permits in use at 2 s, and the ceiling after the latency has become 4 s. */
+  async function permitsAt(creditUsd: number) {
+    const house = await CloudHouse.start({
+      standIn: { account: { creditUsd, rateLimit: { requests: 600, interval: '60s' } }, latencyMs: 2000 },
+      roles: CLOUD_ROLES,
+    });
+    let demand: Demand | null = null;
+    try {
+      await house.ready('code-assistant', 'cloud');
+      await house.ready('reranker', 'cloud');
+      expect(await house.budget()).toMatchObject({ ceiling: 20, effective: 20, source: 'rate' });
+      demand = new Demand(house).mixed(50, 'all');
+      await until(() => (demand?.answered ?? 0) >= 40);
+      const two = [(await house.budget()).ceiling, (await house.standIn.books()).mostRunning];
+      await house.standIn.order({ latencyMs: 4000 });
+      // The ceiling follows the latency; what is used climbs to it by a step every 15 s.
+      await until(async () => (await house.budget()).ceiling >= 40, 90_000);
+      // Four more calls of each permit: it settles there.
+      const enough = demand.answered + (LONG ? 160 : 20);
+      await until(() => (demand?.answered ?? 0) >= enough);
+      return { two, four: (await house.budget()).ceiling };
+    } finally {
+      await demand?.stop();
+      await house.stop();
+    }
+  }
+
   it('gives 20 or 21 permits at 2 s and 40 or 41 at 4 s, whatever the credit', { timeout: 240_000 }, async () => {
-    for (const creditUsd of [5, 250]) {
-      const house = await CloudHouse.start({
-        standIn: { account: { creditUsd, rateLimit: { requests: 600, interval: '60s' } }, latencyMs: 2000 },
-        roles: CLOUD_ROLES,
-      });
-      let demand: Demand | null = null;
-      try {
-        await house.ready('code-assistant', 'cloud');
-        await house.ready('reranker', 'cloud');
-        expect(await house.budget()).toMatchObject({ ceiling: 20, effective: 20, source: 'rate' });
-        demand = new Demand(house).mixed(50, 'all');
-        await until(() => (demand?.answered ?? 0) >= 40);
-        await until(async () => [20, 21].includes((await house.budget()).ceiling));
-        const atTwo = (await house.standIn.books()).mostRunning;
-        expect([20, 21]).toContain(atTwo);
-        await house.standIn.order({ latencyMs: 4000 });
-        // The ceiling follows the latency; what is used climbs to it by a step every 15 s.
-        await until(async () => [40, 41].includes((await house.budget()).ceiling), 90_000);
-      } finally {
-        await demand?.stop();
-        await house.stop();
-      }
+    for (const { two, four } of await Promise.all([5, 250].map(permitsAt))) {
+      for (const permits of two) expect([20, 21]).toContain(permits);
+      expect([40, 41]).toContain(four);
     }
   });
 });
@@ -380,7 +389,7 @@ describe('projects', () => {
 });
 
 describe('money', () => {
-  it('a cap per role and per project holds before the call, counts streams, and survives a restart', async () => {
+  it('a cap per role and per project holds before the call, counts streams, and survives being killed', async () => {
     const house = await CloudHouse.start({ standIn: { latencyMs: 20 }, roles: CLOUD_ROLES });
     let plane = house.plane;
     try {
@@ -414,7 +423,10 @@ describe('money', () => {
       expect(stopped.map(({ route }) => route)).toEqual(['chat']);
 
       const { adminToken, apiKey } = plane;
-      await plane.stop();
+      // Killed, a moment after the last call: what was spent is on the disk by then.
+      await wait(1000);
+      plane.kill('SIGKILL');
+      await plane.gone;
       const again = await startControlPlane({ dataDir: plane.dataDir });
       plane = again;
       const after = admin(again, adminToken);
@@ -447,64 +459,79 @@ describe('money', () => {
 });
 
 describe('an account whose limit nobody reports', () => {
-  it.each([
-    { limit: 10, creditUsd: 30, clients: 40, ceiling: 16 },
-    { limit: 50, creditUsd: 250, clients: 60, ceiling: 64 },
-  ])(
-    '$limit in flight with $creditUsd USD: one cut for a burst, then at least 90 % is used with under 1 % refused (its minutes with SWITCHYARD_LONG=1)',
-    { timeout: 900_000 },
-    async ({ limit, creditUsd, clients, ceiling }) => {
-      const house = await CloudHouse.start({
-        agents: [{ name: 'alpha' }, { name: 'beta' }, { name: 'gamma' }],
-        standIn: { account: { creditUsd, concurrency: limit }, latencyMs: 2000 },
-        roles: CLOUD_ROLES,
+  /** Unbounded demand of two projects through three agents; the stand-in's books at the end, and how the first burst was taken. */
+  async function run({ limit, creditUsd, clients, ceiling }: Account) {
+    const house = await CloudHouse.start({
+      agents: [{ name: 'alpha' }, { name: 'beta' }, { name: 'gamma' }],
+      standIn: { account: { creditUsd, concurrency: limit }, latencyMs: 2000 },
+      roles: CLOUD_ROLES,
+    });
+    let demand: Demand | null = null;
+    try {
+      await house.ready('code-assistant', 'cloud', 3);
+      await house.ready('reranker', 'cloud', 3);
+      expect((await house.budget()).ceiling).toBe(ceiling);
+      // A key serves 64 requests at once.
+      const { secret } = await house.operator.post<{ secret: string }>('keys', { name: 'more', project: 'more' });
+      demand = new Demand(house).mixed(clients, 'one').mixed(clients, 'more', { authorization: `Bearer ${secret}` });
+      await until(async () => (await house.budget()).cuts.length > 0);
+      await wait(4000);
+      const first = await house.standIn.calls();
+      // The burst over the limit is refused call by call, and is one cut.
+      expect(refusals(first).length).toBeGreaterThanOrEqual(1);
+      expect(refusals(first).length).toBeLessThanOrEqual(ceiling - limit);
+      expect((await house.budget()).cuts).toMatchObject([{ from: ceiling, to: ceiling / 2 }]);
+      if (!LONG) return;
+      await wait((first[0]?.startMs ?? 0) + LONG_RUN_MS - Date.now());
+      const calls = await house.standIn.calls();
+      const nowMs = Date.now();
+      const from = nowMs - 240_000;
+      const share = used(calls, from, nowMs - 2500, limit);
+      const recent = calls.filter(({ startMs }) => startMs >= from);
+      const { cuts, plateau } = await house.budget();
+      // Each cut is over within 120 s: 90 % of the limit runs again.
+      const backS = cuts.flatMap(({ atMs }) => {
+        if (atMs + 120_000 > nowMs) return [];
+        const moments = Array.from({ length: 1200 }, (_, at) => atMs + 500 + at * 100);
+        const backAt = moments.find((at) => at > atMs + 5000 && runningAt(calls, at).length >= 0.9 * limit);
+        return [backAt === undefined ? Number.POSITIVE_INFINITY : (backAt - atMs) / 1000];
       });
-      let demand: Demand | null = null;
-      try {
-        await house.ready('code-assistant', 'cloud', 3);
-        await house.ready('reranker', 'cloud', 3);
-        expect((await house.budget()).ceiling).toBe(ceiling);
-        // A key serves 64 requests at once.
-        const { secret } = await house.operator.post<{ secret: string }>('keys', { name: 'more', project: 'more' });
-        demand = new Demand(house).mixed(clients, 'one').mixed(clients, 'more', { authorization: `Bearer ${secret}` });
-        await until(async () => (await house.budget()).cuts.length > 0);
-        await wait(4000);
-        const first = await house.standIn.calls();
-        // The burst over the limit is refused call by call, and is one cut.
-        expect(refusals(first).length).toBeGreaterThanOrEqual(1);
-        expect(refusals(first).length).toBeLessThanOrEqual(ceiling - limit);
-        expect((await house.budget()).cuts).toMatchObject([{ from: ceiling, to: ceiling / 2 }]);
-        if (!LONG) return;
-        const startedAtMs = first[0]?.startMs ?? 0;
-        await wait(startedAtMs + 420_000 - Date.now());
-        const calls = await house.standIn.calls();
-        const nowMs = Date.now();
-        const from = nowMs - 240_000;
-        const share = used(calls, from, nowMs - 2500, limit);
-        const recent = calls.filter(({ startMs }) => startMs >= from);
-        console.log(`limit ${limit}: used ${share.toFixed(3)}, refused ${refusals(recent).length} of ${recent.length}`);
-        expect(share).toBeGreaterThanOrEqual(0.9);
-        expect(refusals(recent).length / recent.length).toBeLessThan(0.01);
-        // Each cut is over within 120 s: 90 % of the limit runs again.
-        for (const { atMs } of (await house.budget()).cuts) {
-          if (atMs + 120_000 > nowMs) continue;
-          const moments = Array.from({ length: 1200 }, (_, at) => atMs + 500 + at * 100);
-          const backAt = moments.find((at) => at > atMs + 5000 && runningAt(calls, at).length >= 0.9 * limit);
-          expect(backAt).toBeDefined();
-        }
-        expect((await house.budget()).plateau).toBe(limit);
-        expect([...demand.statuses.keys()]).toEqual([200]);
-      } finally {
-        await demand?.stop();
-        await house.stop();
-      }
-    },
-  );
+      console.log(
+        `limit ${limit}: used ${share.toFixed(3)}, refused ${refusals(recent).length} of ${recent.length} in the last 240 s, ` +
+          `${refusals(calls).length} of ${calls.length} in all, ${cuts.length} cuts, back after ${backS.join(', ')} s, plateau ${plateau}`,
+      );
+      expect(share).toBeGreaterThanOrEqual(0.9);
+      expect(refusals(recent).length / recent.length).toBeLessThan(0.01);
+      // The first cut halves what was only guessed from the credit: what is reached again is the limit found later.
+      for (const seconds of backS.slice(1)) expect(seconds).toBeLessThanOrEqual(120);
+      expect(plateau).toBe(limit);
+      expect([...demand.statuses.keys()]).toEqual([200]);
+    } finally {
+      await demand?.stop();
+      await house.stop();
+    }
+  }
+
+  it('10 with 30 USD and 50 with 250 USD: one cut for a burst, then at least 90 % is used with under 1 % refused (its minutes with SWITCHYARD_LONG=1)', {
+    timeout: 900_000,
+  }, async () => {
+    await Promise.all([
+      run({ limit: 10, creditUsd: 30, clients: 40, ceiling: 16 }),
+      run({ limit: 50, creditUsd: 250, clients: 60, ceiling: 64 }),
+    ]);
+  });
 });
+
+interface Account {
+  readonly limit: number;
+  readonly creditUsd: number;
+  readonly clients: number;
+  readonly ceiling: number;
+}
 
 describe('machines while the cloud cools', () => {
   it('a saturated local pool does not feel it (to 2 % with SWITCHYARD_LONG=1)', { timeout: 300_000 }, async () => {
-    const windowMs = LONG ? 30_000 : 8000;
+    const windowMs = LONG ? 30_000 : 3000;
     const chat = await startPaced({ task: 'chat', slots: 4, rate: 40 });
     const house = await CloudHouse.start({
       agents: [{ engines: [chat.url] }],
@@ -521,7 +548,7 @@ describe('machines while the cloud cools', () => {
         await wait(windowMs);
         return ((chat.counts().chats.completed - before) / (performance.now() - fromMs)) * 1000;
       };
-      await wait(3000);
+      await wait(1500);
       const before = await measure();
       await house.standIn.order({ fail: { error: 'account', retryAfterS: Math.ceil(windowMs / 1000) + 2 } });
       await until(async () => (await house.budget()).state === 'cooling');

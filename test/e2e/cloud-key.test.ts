@@ -58,7 +58,7 @@ describe('a key that went through every door', () => {
       await house.standIn.order({ fail: { error } });
       expect(keep(await house.chat('code-assistant'))).toBeGreaterThanOrEqual(400);
     }
-    await house.standIn.order({ fail: { error: 'bad-gateway', as: 'stream', afterTokens: 2 } });
+    await house.standIn.order({ fail: { error: 'bad-gateway', as: 'stream', afterTokens: 2, retryAfterS: 1 } });
     expect(keep(await house.chat('code-assistant', { stream: true }))).toBe(200);
     expect(heard.at(-2)).toContain('"error"');
     const put = async (headers: Record<string, string>, body: string) => {

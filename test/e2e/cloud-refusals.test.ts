@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type ErrorName, type Fault, type StandInModel, upstream } from '../engines/openrouter.ts';
 import { CloudHouse, TEST_KEY, until } from '../support/cloud.ts';
 import { removeTemporaryFolders } from '../support/processes.ts';
@@ -6,7 +6,7 @@ import { removeTemporaryFolders } from '../support/processes.ts';
 const OTHER = 'deepseek/deepseek-v4-flash';
 const FREE = 'meta-llama/llama-4-scout:free';
 /** The hint that the stand-in gives in most rows, so that no test waits for minutes. */
-const HINT_S = 3;
+const HINT_S = 2;
 
 const modelOf = (name: string): StandInModel => ({
   id: `rows/${name}`,
@@ -33,6 +33,10 @@ describe('what OpenRouter refuses, who rests for it, and until when', () => {
       },
     });
     await house.ready('rlm', 'cloud');
+  });
+  afterEach(async () => {
+    await until(async () => (await house.budget()).inFlight === 0);
+    expect((await house.standIn.books()).running).toBe(0);
   });
   afterAll(async () => {
     await house?.stop();
@@ -68,6 +72,7 @@ describe('what OpenRouter refuses, who rests for it, and until when', () => {
     const second = house.chat(OTHER);
     const statuses = [(await first).status, (await second).status];
     const after = await house.budget();
+    expect([before.inFlight, after.inFlight]).toEqual([0, 0]);
     const calls = await house.standIn.calls();
     const refusedAtMs = calls[0]?.endMs ?? Number.NaN;
     const startOf = (wanted: string) =>
@@ -156,19 +161,23 @@ describe('what OpenRouter refuses, who rests for it, and until when', () => {
     expect((await house.chat(FREE)).status).toBe(200);
   });
 
-  it('free-minute: free models rest until the reset that is reported, paid ones go on', async () => {
-    await freshModel(FREE);
-    const before = await house.budget();
-    const askedAtMs = Date.now();
-    await refuse('free-minute', FREE);
-    expect((await house.chat(FREE)).status).toBe(503);
-    const budget = await house.budget();
-    expect(budget.cuts.length).toBe(before.cuts.length);
-    expect((budget.freeTierClosedUntilMs ?? 0) - askedAtMs).toBeGreaterThan(29_000);
-    expect((budget.freeTierClosedUntilMs ?? 0) - askedAtMs).toBeLessThan(33_000);
-    expect((await house.chat(OTHER)).status).toBe(200);
-    await renewKey();
-  });
+  it.each(['free-minute', 'free-daily'] as const)(
+    '%s: a reset that is reported opens them again, and not before',
+    async (error) => {
+      await freshModel(FREE);
+      const before = await house.budget();
+      await refuse(error, FREE, { resetS: HINT_S });
+      expect((await house.chat(FREE)).status).toBe(503);
+      const closed = await house.budget();
+      expect([closed.cuts.length, closed.usable]).toEqual([before.cuts.length, before.usable]);
+      expect(closed.freeTierClosedUntilMs).toBeGreaterThan(Date.now());
+      expect((await house.chat(OTHER)).status).toBe(200);
+      await until(async () => (await house.chat(FREE)).status === 200);
+      const [refused, , again] = await house.standIn.calls();
+      expect((again?.startMs ?? 0) - (refused?.endMs ?? 0)).toBeGreaterThanOrEqual(HINT_S * 1000 - 20);
+      expect((await house.budget()).freeTierClosedUntilMs).toBeNull();
+    },
+  );
 
   it.each(['credits', 'key-limit', 'key-limit-403', 'guardrail-budget', 'workspace-budget'] as const)(
     '%s: the cloud is off with the reason, until the operator resumes it',

@@ -27,6 +27,8 @@ export interface Fault {
   readonly model?: string;
   /** In place of the row's own Retry-After. */
   readonly retryAfterS?: number;
+  /** In place of the row's own X-RateLimit-Reset: so long after the refusal. */
+  readonly resetS?: number;
 }
 
 type Route = LedgerEntry['route'];
@@ -247,7 +249,7 @@ export class OpenRouterStandIn {
     const fault = this.#nextFault(model.id);
     const as = fault?.as ?? 'status';
     if (fault !== null && (as === 'status' || as === 'ok')) {
-      const error = hinted(errorNamed(fault.error, context), fault.retryAfterS);
+      const error = hinted(errorNamed(fault.error, context), fault);
       refuse(error, as === 'ok' ? 200 : error.status);
       return;
     }
@@ -279,7 +281,7 @@ export class OpenRouterStandIn {
         fault !== null && (as === 'stream' || as === 'end')
           ? {
               afterTokens: fault.afterTokens ?? 0,
-              error: as === 'end' ? null : errorNamed(fault.error, context).body.error,
+              error: as === 'end' ? null : hintedInside(errorNamed(fault.error, context), fault),
             }
           : null,
       drift: this.#drift.get(chosen.tag) ?? null,
@@ -368,9 +370,18 @@ const ROUTES = { '/chat/completions': 'chat', '/embeddings': 'embeddings', '/rer
 const KINDS = { chat: 'chat', embeddings: 'embeddings', rerank: 'rerank' } as const;
 
 /** The same error with another hint when to come again. */
-function hinted(error: StandInError, retryAfterS: number | undefined): StandInError {
-  if (retryAfterS === undefined) return error;
-  return { ...error, headers: { ...error.headers, 'Retry-After': String(retryAfterS) } };
+function hinted(error: StandInError, { retryAfterS, resetS }: Fault): StandInError {
+  const headers = { ...error.headers };
+  if (retryAfterS !== undefined) headers['Retry-After'] = String(retryAfterS);
+  if (resetS !== undefined) headers['X-RateLimit-Reset'] = String(Date.now() + resetS * 1000);
+  return { ...error, headers };
+}
+
+/** A stream has no headers left: there the hint stands in the error's own metadata. */
+function hintedInside({ body }: StandInError, { retryAfterS }: Fault): unknown {
+  if (retryAfterS === undefined || !isRecord(body.error)) return body.error;
+  const metadata = isRecord(body.error.metadata) ? body.error.metadata : {};
+  return { ...body.error, metadata: { ...metadata, headers: { 'Retry-After': String(retryAfterS) } } };
 }
 
 function isRoute(path: string): path is keyof typeof ROUTES {

@@ -45,12 +45,20 @@ const STEP_BYTES = 16 * 1024 * 1024;
 const OVERLAP_BYTES = 4096;
 const CONTEXT_BYTES = 96;
 
-/** Places of any of the forms in the writable memory of a process, as bytes or as two-byte characters (Linux). */
+/** Places of any of the forms in the writable memory of a process (Linux). The first form and its parts also as two-byte characters. */
 export async function placesInMemory(pid: number, forms: readonly string[]): Promise<readonly MemoryPlace[]> {
   const maps = await readFile(`/proc/${pid}/maps`, 'utf8');
   const memory = await open(`/proc/${pid}/mem`, 'r');
   const bytes = Buffer.allocUnsafeSlow(STEP_BYTES + OVERLAP_BYTES);
   const found: MemoryPlace[] = [];
+  // Whatever holds a whole holds its halves. Base64 and hex are made by code of this process, as one-byte strings.
+  const least = forms.filter((form) => !forms.some((other) => other !== form && form.includes(other)));
+  const needles = least.flatMap((form) => [
+    { form, encoding: 'latin1' as const, needle: Buffer.from(form, 'latin1') },
+    ...(forms[0]?.includes(form) === true
+      ? [{ form, encoding: 'utf16le' as const, needle: Buffer.from(form, 'utf16le') }]
+      : []),
+  ]);
   for (const region of maps.split('\n')) {
     const match = /^([0-9a-f]+)-([0-9a-f]+) rw/.exec(region);
     if (match === null) continue;
@@ -61,23 +69,16 @@ export async function placesInMemory(pid: number, forms: readonly string[]): Pro
       const read = await memory.read(bytes, 0, wanted, at).catch(() => null);
       if (read === null) continue;
       const view = bytes.subarray(0, read.bytesRead);
-      for (const form of forms) {
-        for (const encoding of ['latin1', 'utf16le'] as const) {
-          const needle = Buffer.from(form, encoding);
-          for (let hit = view.indexOf(needle); hit >= 0 && hit < STEP_BYTES; hit = view.indexOf(needle, hit + 1)) {
-            const around = view.toString(
-              'latin1',
-              Math.max(0, hit - CONTEXT_BYTES),
-              hit + needle.length + CONTEXT_BYTES,
-            );
-            found.push({
-              form,
-              encoding,
-              region: region.replace(/\s+/g, ' '),
-              offset: at + hit - from,
-              around: around.replace(/[^\x20-\x7e]/g, '.'),
-            });
-          }
+      for (const { form, encoding, needle } of needles) {
+        for (let hit = view.indexOf(needle); hit >= 0 && hit < STEP_BYTES; hit = view.indexOf(needle, hit + 1)) {
+          const around = view.toString('latin1', Math.max(0, hit - CONTEXT_BYTES), hit + needle.length + CONTEXT_BYTES);
+          found.push({
+            form,
+            encoding,
+            region: region.replace(/\s+/g, ' '),
+            offset: at + hit - from,
+            around: around.replace(/[^\x20-\x7e]/g, '.'),
+          });
         }
       }
     }
