@@ -4,6 +4,7 @@ import { ERRORS } from '../domain/errors.ts';
 import type { ProviderId } from '../domain/ids.ts';
 import type { RequestSummary } from '../domain/observation.ts';
 import { ROLES } from '../domain/roles.ts';
+import { TIER_LOADED, TIER_LOCAL } from '../router/choice.ts';
 import type { Explanation } from '../router/explanation.ts';
 import { REASONS, type ReasonCode } from '../router/reasons.ts';
 import type { House } from './house.ts';
@@ -177,6 +178,13 @@ function why({ affinity, copy, spill, candidates, picked }: Explanation): { code
     return { code: 'affinity', sentence: 'It answered this conversation last and still holds its prefix.' };
   if (spill) return { code: `spill_${spill}`, sentence: SPILL[spill] };
   if (candidates.provider.length === 1) return { code: 'only_free', sentence: 'It was the only one with a free slot.' };
+  const tier = candidates.tier[candidates.provider.indexOf(picked)];
+  if (tier === TIER_LOADED && candidates.tier.includes(TIER_LOCAL)) {
+    return {
+      code: 'loaded',
+      sentence: 'It has the model in memory; others with a free slot would have to load it first.',
+    };
+  }
   return { code: 'weight', sentence: 'Its turn by weight among those with a free slot.' };
 }
 

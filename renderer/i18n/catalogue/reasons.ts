@@ -105,6 +105,10 @@ export const reasons = {
     en: 'It was the only one with a free slot.',
     fr: 'Lui seul avait une place libre.',
   },
+  'reason.loaded': {
+    en: 'It has the model in memory; others with a free slot would have to load it first.',
+    fr: 'Il a le modèle en mémoire ; d’autres, libres aussi, auraient dû le charger.',
+  },
   'reason.weight': {
     en: 'Its turn by weight among those with a free slot.',
     fr: 'Son tour, selon les poids, parmi ceux qui avaient une place.',
