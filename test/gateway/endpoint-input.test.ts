@@ -388,6 +388,24 @@ describe('slow and lying clients', () => {
     expect(harness.dispatcher.chats).toHaveLength(1);
   });
 
+  it.each([
+    ['a chunk whose size is no number', 'Transfer-Encoding: chunked', 'ZZ\r\n', false],
+    ['a chunk that is longer than its size', 'Transfer-Encoding: chunked', '2\r\n{}x\r\n0\r\n\r\n', false],
+    ['a client that stops sending in the middle', 'Content-Length: 20', '{}', true],
+  ])(
+    '%s closes the connection without an answer, and nothing of it is passed on',
+    async (_what, length, body, ends) => {
+      const harness = await startGateway();
+      const connection = await openRaw(harness.port);
+      const heads = [`Authorization: Bearer ${API_KEY}`, 'Content-Type: application/json', length];
+      connection.socket.write(`${head(harness, 'POST /v1/chat/completions HTTP/1.1', ...heads)}${body}`);
+      if (ends) connection.socket.end();
+      expect(await connection.heard()).toBe('');
+      expect(harness.dispatcher.untouched).toBe(true);
+      expect((await fetch(`${harness.url}/healthz`)).status).toBe(200);
+    },
+  );
+
   it('two lengths, or a length beside chunks, are refused', async () => {
     const harness = await startGateway();
     for (const extra of [
