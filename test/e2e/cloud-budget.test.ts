@@ -21,7 +21,8 @@ class Demand {
   readonly #clients: Promise<void>[] = [];
   answered = 0;
   readonly statuses = new Map<number, number>();
-  readonly providers = new Set<string>();
+  /** Machines that answered. */
+  readonly nodes = new Set<string>();
 
   constructor(house: CloudHouse) {
     this.#house = house;
@@ -77,7 +78,8 @@ class Demand {
         });
         await response.arrayBuffer();
         this.statuses.set(response.status, (this.statuses.get(response.status) ?? 0) + 1);
-        this.providers.add(response.headers.get('x-switchyard-provider') ?? '');
+        // role~node~engine~model
+        this.nodes.add(response.headers.get('x-switchyard-provider')?.split('~')[1] ?? 'nobody');
         if (response.status === 200) this.answered++;
         else await wait(50);
       } catch {
@@ -153,7 +155,7 @@ describe('three agents with one key', () => {
     demand = new Demand(house).mixed(60, 'again');
     expect(await reached(house, 16)).toBe(16);
     expect(refusals(await house.standIn.calls())).toEqual([]);
-    expect(demand.providers.size).toBe(3);
+    expect([...demand.nodes].filter((node) => node !== 'nobody')).toHaveLength(3);
     await demand.stop();
     await until(async () => (await house.budget()).inFlight === 0);
     await until(async () => (await house.standIn.books()).running === 0);
@@ -363,7 +365,7 @@ describe('projects', () => {
     expect(shares.filter(({ waiting }) => waiting > 0).map(({ share }) => share)).toEqual([6, 6, 6]);
   });
 
-  it('share alike after a cooldown: the first three grants go to three', async () => {
+  it('share alike after a cooldown: of the first eight that start each has its share', async () => {
     const before = await house.budget();
     await house.standIn.order({ forget: true, fail: { error: 'account', retryAfterS: 3 } });
     await until(async () => (await house.budget()).cuts.length > before.cuts.length);
@@ -375,8 +377,11 @@ describe('projects', () => {
     const refusedAtMs = refusals(calls)[0]?.endMs ?? Number.NaN;
     const after = calls.filter(({ startMs }) => startMs >= refusedAtMs + 3000).sort((a, b) => a.startMs - b.startMs);
     expect(calls.filter(({ startMs }) => startMs > refusedAtMs + 100 && startMs < refusedAtMs + 3000)).toEqual([]);
-    expect(new Set(after.slice(0, 3).map(projectOf))).toEqual(new Set(['one', 'two', 'three']));
-    // share = ceil(8 / 3) = 3
+    // share = ceil(8 / 3) = 3. Eight start at one moment, and may arrive in another order than that of their turns.
+    for (const name of ['one', 'two', 'three']) {
+      const got = after.slice(0, 8).filter((call) => projectOf(call) === name).length;
+      expect([2, 3]).toContain(got);
+    }
     for (const { startMs } of after.slice(8)) {
       for (const name of ['one', 'two', 'three']) {
         const held = runningAt(calls, startMs).filter((call) => projectOf(call) === name).length;

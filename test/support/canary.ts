@@ -1,16 +1,21 @@
 import { open, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Forms in which a secret could slip out: as it is, base64 in each alignment, hex in either case, and either half. */
+/** Forms in which a secret could slip out: whole or either half, each as it is, as base64 in each alignment, and as hex in either case. */
 export function formsOf(secret: string): readonly string[] {
   const half = Math.floor(secret.length / 2);
+  const parts = [secret, secret.slice(0, half), secret.slice(half)];
+  return [...parts, ...parts.flatMap(encodedFormsOf)];
+}
+
+function encodedFormsOf(part: string): readonly string[] {
   const aligned = [0, 1, 2].map((shift) => {
-    const text = Buffer.from(' '.repeat(shift) + secret).toString('base64');
+    const text = Buffer.from(' '.repeat(shift) + part).toString('base64');
     // Without the characters that neighbours share in.
     return text.slice(shift === 0 ? 0 : 4, -4);
   });
-  const hex = Buffer.from(secret).toString('hex');
-  return [secret, ...aligned, hex, hex.toUpperCase(), secret.slice(0, half), secret.slice(half)];
+  const hex = Buffer.from(part).toString('hex');
+  return [...aligned, hex, hex.toUpperCase()];
 }
 
 /** The forms that stand in a text or in bytes. */
