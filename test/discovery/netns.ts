@@ -160,15 +160,27 @@ export class Machine {
     await this.#start(['test/discovery/relay.ts', port, socket]);
     const token = adminToken || String(started.line.adminToken);
     const call = <Answer>(method: string, route: string, body?: unknown) =>
-      admin<Answer>({ socket, port, token }, method, route, body);
+      ask<Answer>({ socket, port, token }, method, `/admin/${route}`, body);
+    const access = { socket, port, token: String(started.line.apiKey) };
     return {
       ...handle(started),
       dataDir,
       adminToken: token,
       call,
+      chat: (question) =>
+        ask(access, 'POST', '/v1/chat/completions', {
+          model: 'code-assistant',
+          messages: [{ role: 'user', content: question }],
+          max_tokens: 4,
+        }),
       found: async () => (await call<{ found: FoundView[] }>('GET', 'discovery')).found,
       nodes: async () => (await call<{ nodes: NodeViewLike[] }>('GET', 'nodes')).nodes,
     };
+  }
+
+  /** An engine of this machine that chats. @returns its address */
+  async engine(port: number): Promise<string> {
+    return String((await this.#start(['test/discovery/chat-engine.ts', String(port)])).line.url);
   }
 
   /** A program that holds a UDP port for itself alone. */
@@ -223,6 +235,8 @@ export interface AgentProcess extends Handle {
 export interface PlaneProcess extends Handle {
   readonly adminToken: string;
   call<Answer>(method: string, route: string, body?: unknown): Promise<Answer>;
+  /** Resolves with an answer of status 200; there is a key only at the first start in a folder. */
+  chat(question: string): Promise<object>;
   found(): Promise<readonly FoundView[]>;
   nodes(): Promise<readonly NodeViewLike[]>;
 }
@@ -244,20 +258,15 @@ interface Access {
   readonly token: string;
 }
 
-/** The admin API of a control plane in another network, by way of a relay inside it. */
-function admin<Answer>(
-  { socket, port, token }: Access,
-  method: string,
-  route: string,
-  body?: unknown,
-): Promise<Answer> {
+/** A request to a control plane in another network, by way of a relay inside it. */
+function ask<Answer>({ socket, port, token }: Access, method: string, route: string, body?: unknown): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const headers = {
       host: `127.0.0.1:${port}`,
       authorization: `Bearer ${token}`,
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     };
-    const call = request({ socketPath: socket, method, path: `/admin/${route}`, headers }, (response) => {
+    const call = request({ socketPath: socket, method, path: route, headers }, (response) => {
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (part: string) => {

@@ -184,11 +184,12 @@ describeWithNetworks('a paired machine', () => {
     router.exec('sh', '-c', 'echo 1 > /proc/sys/net/ipv4/ip_forward');
     a.ip('route', 'add', 'default', 'via', '10.77.0.254');
     b.ip('route', 'add', 'default', 'via', '10.88.0.254');
-    const agent = await a.agent('box');
+    const agent = await a.agent('box', ['--engine', await a.engine(9931)]);
     const plane = await b.plane();
     await plane.call('POST', 'nodes', { address: '10.77.0.1', joinCode: agent.joinCode });
     await ready(plane, 10_000);
     expect(await plane.found()).toEqual([]);
+    expect(await plane.chat('are you there?')).toMatchObject({ choices: [{ finish_reason: expect.any(String) }] });
     await plane.kill('SIGKILL');
     const again = await b.plane(plane.dataDir, plane.adminToken);
     await ready(again, 10_000);

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createAgentClock } from '../../../agent/clock.ts';
 import { EngineHttp } from '../../../agent/engines/engine-http.ts';
 import { EngineFailure } from '../../../agent/engines/failure.ts';
+import { ManualClock } from '../../session/manual-clock.ts';
 
 const clock = createAgentClock();
 const cleanups: (() => void)[] = [];
@@ -38,7 +39,7 @@ async function serve(onRequest: (socket: Socket, connection: number, request: nu
     for (const socket of sockets) socket.destroy();
     server.close();
   });
-  return { http, seen };
+  return { http, seen, origin };
 }
 
 const get = { timeoutMs: 2000, maxBytes: 1000 };
@@ -134,5 +135,44 @@ describe('requests to an engine', () => {
     leaving.abort(new Error('left'));
     await expect(fetched).rejects.toThrow('left');
     await expect.poll(() => seen.closed).toBe(1);
+  });
+});
+
+describe('an answer that takes its time', () => {
+  const SENT = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
+
+  /** Headers may come after so long; nothing else on the way has a limit of its own. */
+  async function slow(firstByteMs: number, comesAfterMs: number) {
+    let answer: () => void = () => undefined;
+    const manual = new ManualClock();
+    const { origin } = await serve((socket) => {
+      answer = () => void socket.write(SENT);
+    });
+    const http = new EngineHttp(origin, manual, { readMark: async () => null, admits: () => true });
+    cleanups.push(() => http.close());
+    const heard: string[] = [];
+    http.stream(
+      { method: 'POST', path: '/', body: Buffer.from('{}'), firstByteMs, betweenMs: firstByteMs },
+      {
+        onHead: (status) => void heard.push(String(status)),
+        onData: () => true,
+        onEnd: () => void heard.push('end'),
+        onFailure: ({ failure }) => void heard.push(failure.code),
+      },
+    );
+    const sent = answer;
+    await expect.poll(() => answer).not.toBe(sent);
+    manual.advance(comesAfterMs);
+    answer();
+    await expect.poll(() => heard.length).toBeGreaterThan(0);
+    return heard;
+  }
+
+  it.each([130_000, 310_000, 599_999])('of %i ms until its head is whole under a limit of ten minutes', async (ms) => {
+    expect(await slow(600_000, ms)).toEqual(['200', 'end']);
+  });
+
+  it('is given up at its limit', async () => {
+    expect(await slow(600_000, 600_000)).toEqual(['engine_timeout']);
   });
 });
