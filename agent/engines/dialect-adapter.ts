@@ -91,10 +91,11 @@ export class DialectAdapter implements EngineAdapter {
   }
 
   async pulse(): Promise<Pulse> {
+    // Whether it answers or not: a witness that waits for its answer keeps its connection, one that idles loses it.
+    this.#marks.beat();
     const { state, identity } = await this.#dialect.pulse();
     const process = await this.#http.probedProcess;
     const moved = process !== null && this.#process !== null && process !== this.#process;
-    this.#marks.beat();
     const ended = this.#chain !== null && !this.#marks.isCurrent(this.#chain);
     return { state, changed: moved || ended || identity !== this.#identity };
   }

@@ -79,6 +79,22 @@ describe('an engine of which neither process nor sign is to be had', () => {
     expect((await run(embedCall(place(), ['b'], { processMark: report().processMark }))).failure).toBeNull();
   });
 
+  it('that freezes is not stormed, and is the same one when it thaws', async () => {
+    const engine = embedder();
+    const { report, place, run } = await behind(engine);
+    const mark = report().processMark;
+    await run(embedCall(place(), ['a'], { processMark: mark }));
+    const before = engine.requests.length;
+    engine.freeze();
+    await expect.poll(() => report().state).toBe('unreachable');
+    // Three looks one after the other, and one question that a witness has not answered yet.
+    expect(engine.requests.length - before).toBeLessThanOrEqual(4);
+    engine.thaw();
+    await expect.poll(() => report().state).toBe('ready');
+    expect((await run(embedCall(place(), ['b'], { processMark: mark }))).failure).toBeNull();
+    expect(report().processMark).toBe(mark);
+  });
+
   it('that keeps no connection is never trusted with a text', async () => {
     const engine = new (class extends OpenaiStandIn {
       override readonly headers = { connection: 'close' };
