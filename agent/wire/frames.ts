@@ -38,6 +38,12 @@ export const MAX_BODY_BYTES = 32 * 1024 * 1024;
 /** What a side may send on a fresh stream, in each direction, before it is granted more. */
 export const INITIAL_WINDOW_BYTES = 256 * 1024;
 
+/**
+ * Free bytes in front of every message that a `FrameWriter` sends: what carries messages may write its own header there (14 bytes
+ * of a WebSocket's, masked) and hand over both in one piece.
+ */
+export const HEADROOM_BYTES = 14;
+
 const HIGH = 2 ** 32;
 const MAX_STREAM_ID = 2 ** 48 - 1;
 
@@ -84,7 +90,8 @@ export function readFrames(message: Buffer, visit: FrameVisitor): string | null 
 
 /**
  * Writes frames next to each other into blocks and sends what has gathered as one message when flushed (or when a block is
- * full): no object, no buffer and no copy per frame beyond the payload's own. A sent part of a block is never written again.
+ * full): no object, no buffer and no copy per frame beyond the payload's own. A sent part of a block is never written again, and
+ * `HEADROOM_BYTES` in front of a message belong to whoever it is sent by.
  */
 export class FrameWriter {
   readonly #send: (message: Buffer) => void;
@@ -104,6 +111,7 @@ export class FrameWriter {
   flush(): void {
     if (this.#end === this.#start) return;
     const message = this.#block.subarray(this.#start, this.#end);
+    this.#end += HEADROOM_BYTES;
     this.#start = this.#end;
     this.#send(message);
   }
@@ -144,9 +152,9 @@ export class FrameWriter {
     const total = FRAME_HEADER_BYTES + length;
     if (this.#block.length - this.#end < total) {
       this.flush();
-      this.#block = Buffer.allocUnsafeSlow(MAX_MESSAGE_BYTES);
-      this.#start = 0;
-      this.#end = 0;
+      this.#block = Buffer.allocUnsafeSlow(HEADROOM_BYTES + MAX_MESSAGE_BYTES);
+      this.#start = HEADROOM_BYTES;
+      this.#end = HEADROOM_BYTES;
     }
     const at = this.#end;
     this.#end = at + total;

@@ -2,7 +2,10 @@ import { type FrameType, FrameWriter, readFrames } from './frames.ts';
 
 /** What a data socket must offer. Anything that keeps messages whole and in order will do. */
 export interface MuxPort {
-  /** Sends one message. The bytes stay untouched from then on. Never throws; after a close it does nothing. */
+  /**
+   * Sends one message. Its bytes stay untouched from then on; the `HEADROOM_BYTES` in front of them in memory are the port's.
+   * Never throws; after a close it does nothing.
+   */
   send(message: Buffer): void;
   /** Bytes handed to `send` that have not left this process. */
   readonly bufferedAmount: number;

@@ -141,11 +141,16 @@ export function closeCodeOf(refusal: RefusalCode): number {
   return REFUSALS.find(([, code]) => code === refusal)?.[0] ?? CLOSE.refused;
 }
 
-/** A proved data socket as the mux wants it. */
+/**
+ * A proved data socket as the mux wants it. Messages go around the sender of ws, which would give header and payload to TLS as
+ * two pieces: they stand behind each other in memory, so they are one. Everything else on this socket stays ws's.
+ */
 export function muxPort(ws: WebSocket, tls: TLSSocket): MuxPort {
+  // Only the end that dialled knows an address; it has to mask, and masks with zeros: inside TLS there is nobody to protect.
+  const masks = typeof ws.url === 'string';
   return {
     send: (message) => {
-      if (ws.readyState === ws.OPEN) ws.send(message, IS_BINARY);
+      if (ws.readyState === ws.OPEN && tls.writable) tls.write(webSocketMessage(message, masks));
     },
     get bufferedAmount() {
       return ws.bufferedAmount;
@@ -155,4 +160,23 @@ export function muxPort(ws: WebSocket, tls: TLSSocket): MuxPort {
   };
 }
 
-const IS_BINARY = { binary: true } as const;
+/** The last frame of a message, which is binary (RFC 6455, 5.2). */
+const FIN_BINARY = 0x82;
+const MASKED = 0x80;
+
+/** Writes the header into the bytes in front of `message`, of which there are `HEADROOM_BYTES`. */
+export function webSocketMessage(message: Buffer, masks: boolean): Buffer {
+  const { length } = message;
+  const sizeBytes = length < 126 ? 0 : length < 65_536 ? 2 : 8;
+  const headerBytes = 2 + sizeBytes + (masks ? 4 : 0);
+  const whole = Buffer.from(message.buffer, message.byteOffset - headerBytes, headerBytes + length);
+  whole[0] = FIN_BINARY;
+  whole[1] = (masks ? MASKED : 0) | (sizeBytes === 0 ? length : sizeBytes === 2 ? 126 : 127);
+  if (sizeBytes === 2) whole.writeUInt16BE(length, 2);
+  if (sizeBytes === 8) {
+    whole.writeUInt16BE(0, 2);
+    whole.writeUIntBE(length, 4, 6);
+  }
+  if (masks) whole.writeUInt32BE(0, headerBytes - 4);
+  return whole;
+}
