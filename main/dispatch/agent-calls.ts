@@ -35,19 +35,18 @@ export function callWhole(
   if (signal?.aborted) return Promise.resolve({ failure: transportFailure('The call was cancelled.') });
   return new Promise((resolve) => {
     let responseHead: ResponseHead | null = null;
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    const settle = (answer: WholeAnswer) => {
+    const answer = new HeldBody(maxBytes);
+    const settle = (settled: WholeAnswer) => {
       signal?.removeEventListener('abort', onAbort);
-      resolve(answer);
+      resolve(settled);
     };
     const call = opener.open(head, body, {
       onHead: (got) => {
         responseHead = got;
+        answer.expect(bytesOf(got));
       },
       onData: (chunk) => {
-        size += chunk.byteLength;
-        if (size > maxBytes) {
+        if (!answer.take(chunk)) {
           call.cancel();
           settle({
             failure: {
@@ -58,7 +57,6 @@ export function callWhole(
           });
           return false;
         }
-        chunks.push(chunk);
         return true;
       },
       onEnd: (trailers) => {
@@ -70,7 +68,7 @@ export function callWhole(
               code: 'engine_invalid_response',
             },
           });
-        else settle({ failure: null, head: responseHead, body: joinChunks(chunks, size), trailers });
+        else settle({ failure: null, head: responseHead, body: answer.whole(), trailers });
       },
       onFailure: (failure) => settle({ failure }),
     });
@@ -82,17 +80,50 @@ export function callWhole(
   });
 }
 
-/** Joins into a buffer that starts at an address where float32 may be read. */
-function joinChunks(chunks: readonly Uint8Array[], size: number): Uint8Array {
-  const [only] = chunks;
-  if (only && chunks.length === 1 && only.byteOffset % 4 === 0) return only;
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.byteLength;
+/** Bytes of an answer whose head says its rows and columns; 0: it does not say. */
+function bytesOf({ count, width }: ResponseHead): number {
+  return (count ?? 0) * (width ?? 0) * 4;
+}
+
+const SMALL_BYTES = 4096;
+
+/**
+ * An answer as it comes, in one piece that begins where float32 may be read. Each part is copied at once, so that a message of
+ * the wire does not stay in memory for one part of it.
+ */
+class HeldBody {
+  readonly #maxBytes: number;
+  #bytes: Uint8Array = new Uint8Array(0);
+  #used = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
-  return whole;
+
+  /** Makes room for what the head promises, as far as it may be. */
+  expect(bytes: number): void {
+    if (bytes > 0) this.#bytes = Buffer.allocUnsafeSlow(Math.min(bytes, this.#maxBytes));
+  }
+
+  /** False: it is more than may come. */
+  take(chunk: Uint8Array): boolean {
+    const used = this.#used + chunk.byteLength;
+    if (used > this.#maxBytes) return false;
+    if (used > this.#bytes.byteLength) this.#grow(used);
+    this.#bytes.set(chunk, this.#used);
+    this.#used = used;
+    return true;
+  }
+
+  whole(): Uint8Array {
+    return this.#used === this.#bytes.byteLength ? this.#bytes : this.#bytes.subarray(0, this.#used);
+  }
+
+  #grow(least: number): void {
+    const room = Buffer.allocUnsafeSlow(Math.min(this.#maxBytes, Math.max(least, 2 * this.#used, SMALL_BYTES)));
+    room.set(this.#bytes.subarray(0, this.#used));
+    this.#bytes = room;
+  }
 }
 
 /** @returns count x width values, row-major, or null when the bytes do not fit the head. */

@@ -47,7 +47,8 @@ export class EmbedJob implements Job {
   readonly #timeoutMs: number;
   readonly #nowMs: () => number;
   readonly #running = new Map<AttemptId, AbortController>();
-  readonly #vectors: Float32Array;
+  /** Null until the first answer, which may be all of it. */
+  #vectors: Float32Array | null = null;
   #promptTokens = 0;
   #completion = { exact: true, costUsd: null as number | null };
   firstByteAtMs: number | null = null;
@@ -69,7 +70,6 @@ export class EmbedJob implements Job {
     this.#guard = guard;
     this.#timeoutMs = timeoutMs;
     this.#nowMs = nowMs;
-    this.#vectors = new Float32Array(texts.length * width);
     const bytes = texts.map((text) => Buffer.byteLength(text));
     const largest = MAX_CLOUD_BATCH * bytes.reduce((most, each) => Math.max(most, each), 0);
     const whole = bytes.reduce((sum, each) => sum + each, 0);
@@ -149,7 +149,7 @@ export class EmbedJob implements Job {
       if (!keep) return;
       // Who reads the route wants to know whether anything has left the network.
       if (this.route === null || (this.route.kind === 'local' && route.kind === 'cloud')) this.route = route;
-      this.#vectors.set(rows.vectors, range.start * width);
+      this.#keep(rows.vectors, range.start * width);
       this.firstByteAtMs ??= this.#nowMs();
       this.#promptTokens += usage?.promptTokens ?? slice.reduce((sum, text) => sum + estimateTokens(text), 0);
       this.#completion.exact &&= usage?.exact ?? false;
@@ -179,7 +179,7 @@ export class EmbedJob implements Job {
       space: (width === space.width ? space.id : cutSpace(space.id, width)) as SpaceId,
       count: texts.length,
       width,
-      vectors: this.#vectors,
+      vectors: this.#vectors ?? new Float32Array(0),
       usage: this.usage ?? { promptTokens: 0, completionTokens: 0, exact: false, costUsd: null },
     });
   }
@@ -189,4 +189,14 @@ export class EmbedJob implements Job {
   }
 
   resume(): void {}
+
+  #keep(rows: Float32Array, at: number): void {
+    const { texts, width } = this.#work;
+    if (rows.length === texts.length * width) {
+      this.#vectors = rows;
+      return;
+    }
+    this.#vectors ??= new Float32Array(texts.length * width);
+    this.#vectors.set(rows, at);
+  }
 }

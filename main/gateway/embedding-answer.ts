@@ -4,8 +4,11 @@ import { floatsRoom, rowBase64, writeFloats } from './vector-text.ts';
 
 export type EncodingFormat = 'float' | 'base64';
 
-/** Values encoded before the event loop gets its turn: about 3 ms of digits, well under 1 ms of base64. */
-const SLICE_VALUES = 65_536;
+/**
+ * Bytes encoded before the event loop gets its turn, at least one row: under a millisecond of digits, a tenth of it of base64.
+ * Buffers of this size also cost the garbage collector least.
+ */
+const SLICE_BYTES: Readonly<Record<EncodingFormat, number>> = { float: 256 * 1024, base64: 1024 * 1024 };
 /** Room around a row: its braces, names and index. */
 const ROW_ROOM = 80;
 
@@ -28,16 +31,15 @@ export async function sendEmbeddings(
   reply: Reply,
   headers: readonly string[],
 ): Promise<void> {
-  const rowsPerSlice = Math.max(1, Math.floor(SLICE_VALUES / Math.max(1, answer.width)));
   const tail = Buffer.from(
     `],"model":${JSON.stringify(answer.route.model)},"usage":${JSON.stringify({
       prompt_tokens: answer.usage.promptTokens,
       total_tokens: answer.usage.promptTokens,
     })}}`,
   );
-  const head = Buffer.from('{"object":"list","data":[');
-  if (answer.count <= rowsPerSlice) {
-    const body = Buffer.concat([head, encodeRows(answer, format, 0, answer.count), tail]);
+  const first = encodeSlice(answer, format, 0);
+  if (first.next === answer.count) {
+    const body = Buffer.concat([first.bytes, tail]);
     reply.head(200, [...headers, 'content-length', String(body.length)]);
     reply.end(body);
     return;
@@ -50,10 +52,10 @@ export async function sendEmbeddings(
   reply.onDrain(wake);
   reply.onGone(wake);
   reply.head(200, headers);
-  reply.write(head);
-  for (let row = 0; row < answer.count && !reply.gone; row += rowsPerSlice) {
-    const slice = encodeRows(answer, format, row, Math.min(answer.count, row + rowsPerSlice));
-    if (reply.write(slice)) await new Promise(setImmediate);
+  for (let slice = first; !reply.gone; slice = encodeSlice(answer, format, slice.next)) {
+    const flows = reply.write(slice.bytes);
+    if (slice.next === answer.count) break;
+    if (flows) await new Promise(setImmediate);
     else if (!reply.gone) {
       await new Promise<void>((resolve) => {
         drained = resolve;
@@ -63,13 +65,22 @@ export async function sendEmbeddings(
   reply.end(tail);
 }
 
-function encodeRows(answer: EmbedAnswer, format: EncodingFormat, fromRow: number, toRow: number): Buffer {
-  const { vectors, width } = answer;
-  const rows = toRow - fromRow;
-  const valueRoom = format === 'float' ? floatsRoom(width) : Math.ceil((width * 4) / 3) * 4 + 2;
-  const out = Buffer.allocUnsafe(rows * (valueRoom + ROW_ROOM));
-  let at = 0;
-  for (let row = fromRow; row < toRow; row += 1) {
+interface Slice {
+  readonly bytes: Buffer;
+  /** The row behind the last one of it. */
+  readonly next: number;
+}
+
+/** As many rows from `fromRow` on as fit; the beginning of the answer stands before row 0. */
+function encodeSlice(answer: EmbedAnswer, format: EncodingFormat, fromRow: number): Slice {
+  const { vectors, width, count } = answer;
+  const rowRoom = ROW_ROOM + (format === 'float' ? floatsRoom(width) : Math.ceil((width * 4) / 3) * 4 + 2);
+  const out = Buffer.allocUnsafeSlow(
+    ROW_ROOM + Math.min((count - fromRow) * rowRoom, Math.max(rowRoom, SLICE_BYTES[format])),
+  );
+  let at = fromRow === 0 ? out.write('{"object":"list","data":[', 0, 'latin1') : 0;
+  let row = fromRow;
+  for (; row < count && at + rowRoom <= out.length; row += 1) {
     at += out.write(
       `${row === 0 ? '' : ','}{"object":"embedding","index":${row},"embedding":${format === 'float' ? '[' : '"'}`,
       at,
@@ -80,5 +91,5 @@ function encodeRows(answer: EmbedAnswer, format: EncodingFormat, fromRow: number
     else at += out.write(rowBase64(vectors, from, from + width), at, 'latin1');
     at += out.write(format === 'float' ? ']}' : '"}', at, 'latin1');
   }
-  return out.subarray(0, at);
+  return { bytes: out.subarray(0, at), next: row };
 }

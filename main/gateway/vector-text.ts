@@ -1,5 +1,5 @@
-/** Longest text of one float below: sign, `0.`, six zeros, nine digits; or what `String` makes of a number. */
-const LONGEST = 32;
+/** Longest text of one float below: a sign and the 21 digits of a number that `String` does not yet write with an exponent. */
+const LONGEST = 22;
 
 const GROUPS = buildGroups();
 /** 10^(9 + k): what turns a value in [10^-(k+1), 10^-k) into nine digits before the point. */
