@@ -33,6 +33,9 @@ export interface Stats {
   readonly stallP99Ms: number;
   readonly cpuMs: number;
   readonly heapUsedBytes: number;
+  readonly gc: Readonly<
+    Record<'young' | 'whole', { readonly count: number; readonly ms: number; readonly maxMs: number }>
+  >;
 }
 
 export interface Measured {
@@ -56,11 +59,13 @@ async function startProduct(
   const probe = fileURLToPath(new URL('stall-probe.mjs', import.meta.url));
   const beganMs = performance.now();
   const profile = process.env.SWITCHYARD_BENCH_PROFILE;
+  const flags = process.env.SWITCHYARD_BENCH_FLAGS?.split(' ') ?? [];
   const child = spawn(
     process.execPath,
     [
       ...(probed ? ['--import', probe] : []),
       ...(profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`, '--enable-source-maps'] : []),
+      ...flags,
       path.join(root, entry),
       ...args,
     ],
