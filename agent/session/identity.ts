@@ -86,14 +86,18 @@ function checked({ certificatePem, keyPem }: Omit<KeyPair, 'fingerprint'>): KeyP
   return { certificatePem, keyPem, fingerprint: certificateFingerprint(certificate) };
 }
 
+type X509Library = Pick<typeof import('@peculiar/x509'), 'X509CertificateGenerator'>;
+
 async function makeKeyPair(node: string): Promise<KeyPair> {
   // Loaded only here: it costs 100 ms and 10 MB that every later start would pay. It needs the reflection polyfill first.
   await import('reflect-metadata');
-  const x509 = await import('@peculiar/x509');
+  const library: X509Library & { readonly default?: X509Library } = await import('@peculiar/x509');
+  // Inside a bundle it is CommonJS, whose names lie under `default` when it is loaded late.
+  const { X509CertificateGenerator } = library.default ?? library;
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   // Peers pin the key and look at nothing else, so the dates only have to please other people's tools.
-  const certificate = await x509.X509CertificateGenerator.createSelfSigned(
+  const certificate = await X509CertificateGenerator.createSelfSigned(
     {
       serialNumber: `01${randomBytes(8).toString('hex')}`,
       name: `CN=switchyard-agent-${node.slice(0, 8)}`,
