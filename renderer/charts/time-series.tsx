@@ -87,24 +87,23 @@ export const TimeSeries = memo(function TimeSeries(props: TimeSeriesProps): Reac
     const gapsFrom = series.some(({ shape }) => shape === 'bar') ? 0 : stepMs;
     return toPoints({ atMs, series }, gapsFrom, maxPoints);
   }, [atMs, series, stepMs, maxPoints]);
-  if (props.asTable) {
-    return (
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-      <section className="chart-table" aria-label={props.label} tabIndex={0} style={{ height: props.height + 24 }}>
-        <TableView
-          points={points}
-          series={props.series}
-          marks={props.marks ?? NO_MARKS}
-          spans={props.spans ?? NO_SPANS}
-          label={props.label}
-          format={props.format}
-        />
-      </section>
-    );
-  }
   return (
     <>
-      <Plot {...props} points={points} />
+      {props.asTable ? (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+        <section className="chart-table" aria-label={props.label} tabIndex={0} style={{ height: props.height }}>
+          <TableView
+            points={points}
+            series={props.series}
+            marks={props.marks ?? NO_MARKS}
+            spans={props.spans ?? NO_SPANS}
+            label={props.label}
+            format={props.format}
+          />
+        </section>
+      ) : (
+        <Plot {...props} points={points} />
+      )}
       <Legend series={props.series} format={props.format} />
     </>
   );

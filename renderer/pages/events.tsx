@@ -9,6 +9,7 @@ import { useI18n } from '../i18n/i18n.tsx';
 import { useConsole, useTopic } from '../state/console.tsx';
 import { countAfter, filterEvents, type Least, MOST_EVENTS, mergeEvents, placeOf } from '../state/event-log.ts';
 import { placeHash } from '../state/ui-store.ts';
+import { useWindowHeight } from '../state/window-size.ts';
 
 const ROW_HEIGHT = 30;
 /** Older events are fetched this many at a time. */
@@ -134,10 +135,12 @@ function EventList(props: {
     estimateSize: () => ROW_HEIGHT,
     overscan: 12,
   });
+  const windowHeight = useWindowHeight();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a list that became lower would hide its newest rows
   useEffect(() => {
     if (!following || count === 0) return;
     rows.scrollToIndex(count - 1, { align: 'end' });
-  }, [following, count, rows]);
+  }, [following, count, rows, windowHeight]);
   const shown = useRef(events);
   useLayoutEffect(() => {
     const before = shown.current;

@@ -10,7 +10,7 @@ import { Failure } from '../components/panel.tsx';
 import { shortened } from '../components/short.tsx';
 import { Note } from '../components/status.tsx';
 import { UNKNOWN } from '../format/format.ts';
-import { type I18n, useI18n } from '../i18n/i18n.tsx';
+import { useI18n } from '../i18n/i18n.tsx';
 import { useChange, useConsole, useRead } from '../state/console.tsx';
 import { useNow } from '../state/ticker.tsx';
 import { subjectOf, useFoundFrom } from './gate.tsx';
@@ -125,10 +125,7 @@ function History({ row, rows }: { readonly row: VerdictView; readonly rows: read
   const { t, f } = useI18n();
   const { transport } = useConsole();
   const now = useNow();
-  const compared = useMemo(
-    () => [row, ...rows.filter((other) => other.id !== row.id && other.spaceId === row.spaceId)].slice(0, MOST_LINES),
-    [row, rows],
-  );
+  const compared = useMemo(() => comparable(row, rows).slice(0, MOST_LINES), [row, rows]);
   const histories = useQueries({
     queries: compared.map((one) => {
       const input = one.spaceId ? { providerId: one.providerId, spaceId: one.spaceId } : { providerId: one.providerId };
@@ -152,7 +149,7 @@ function History({ row, rows }: { readonly row: VerdictView; readonly rows: read
     });
     return {
       id: one.id,
-      label: shortened(lineName(one, t), 36),
+      label: shortened(lineName(one), 36),
       shape: 'step',
       values,
       style: seriesStyle(one.id, one.kind),
@@ -186,10 +183,17 @@ function History({ row, rows }: { readonly row: VerdictView; readonly rows: read
 /** Figures beside each other, so that both vectors stand in the same columns. */
 const VECTOR_ROW = 4;
 
-/** Short enough for a legend. */
-function lineName(row: VerdictView, t: I18n['t']): string {
-  return row.kind === 'cloud' ? `${subjectOf(row)} ${t('gate.through', { machine: row.nodeName })}` : row.nodeName;
+/** The row and the others of its space; of an upstream that several machines ask one, since the numerics are the upstream's. */
+function comparable(row: VerdictView, rows: readonly VerdictView[]): readonly VerdictView[] {
+  const lines = new Map([[lineName(row), row]]);
+  for (const other of rows) {
+    if (other.spaceId === row.spaceId && !lines.has(lineName(other))) lines.set(lineName(other), other);
+  }
+  return [...lines.values()];
 }
+
+/** Short enough for a legend. */
+const lineName = (row: VerdictView): string => (row.kind === 'cloud' ? subjectOf(row) : row.nodeName);
 
 function vectorHead(values: readonly number[], number: (value: number, digits: number) => string): string {
   if (values.length === 0) return UNKNOWN;
@@ -203,7 +207,13 @@ function vectorHead(values: readonly number[], number: (value: number, digits: n
 function fingerprint(row: VerdictView): string {
   const print = row.fingerprint;
   if (!print) return UNKNOWN;
-  return [print.engine, print.version, print.modelDigest?.slice(0, 19), print.upstream, print.processMark]
+  return [
+    print.engine,
+    print.version,
+    print.modelDigest?.slice(0, 19),
+    print.upstream,
+    print.processMark?.split(' ', 1)[0],
+  ]
     .filter(Boolean)
     .join(' · ');
 }

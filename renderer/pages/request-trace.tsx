@@ -53,6 +53,12 @@ function dotTone(step: TraceStep): string {
   return '';
 }
 
+/** A request also leaves when it has waited as long as the threshold, however short the rest of its way was. */
+function estimateWords({ overflows, waitMs, thresholdMs }: Extract<TraceStep, { step: 'estimated' }>) {
+  if (!overflows) return 'trace.stays';
+  return waitMs !== null && waitMs <= thresholdMs ? 'trace.waitedOut' : 'trace.overflows';
+}
+
 function Step({ step }: { readonly step: TraceStep }): ReactNode {
   const { t, f, say } = useI18n();
   switch (step.step) {
@@ -96,7 +102,7 @@ function Step({ step }: { readonly step: TraceStep }): ReactNode {
     case 'estimated':
       return (
         <>
-          <b>{t(step.overflows ? 'trace.overflows' : 'trace.stays')}</b>
+          <b>{t(estimateWords(step))}</b>
           <p className="num">
             W = {f.duration(step.waitMs)}, {t('trace.threshold', { time: f.duration(step.thresholdMs) })}
           </p>

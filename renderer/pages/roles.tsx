@@ -91,6 +91,8 @@ function Role({ role, onOpen }: { readonly role: RoleView; readonly onOpen: () =
     setWanted({ policy, made: false });
     setWanted((await change({ policy })) ? { policy, made: true } : null);
   };
+  // What the role would use is under "Cloud model"; nobody offers it, so nobody serves with it.
+  const serving = role.serving.filter((one) => one.kind === 'local' || role.cloudOffered !== false);
   return (
     <article className="role" aria-label={role.id} data-role={role.id}>
       <div className="head">
@@ -116,9 +118,9 @@ function Role({ role, onOpen }: { readonly role: RoleView; readonly onOpen: () =
       </div>
       <dl className="details">
         <Fact label={t('role.models')}>
-          {role.serving.length === 0
+          {serving.length === 0
             ? UNKNOWN
-            : role.serving.map((one) => (
+            : serving.map((one) => (
                 <div key={`${one.kind} ${one.model}`} className="mono">
                   <Short text={one.model} most={24} />
                 </div>

@@ -40,6 +40,10 @@ export const activity = {
   'trace.maxTokens': { en: 'at most {count} back', fr: 'au plus {count} en retour' },
   'trace.considered': { en: '{count} could serve', fr: '{count} pouvaient servir' },
   'trace.overflows': { en: 'Local would take too long', fr: 'Le local serait trop long' },
+  'trace.waitedOut': {
+    en: 'It has waited as long as the threshold',
+    fr: 'Elle a attendu aussi longtemps que le seuil',
+  },
   'trace.stays': { en: 'Local is in time', fr: 'Le local est à temps' },
   'trace.threshold': { en: 'threshold {time}', fr: 'seuil {time}' },
   'trace.estimate': {

@@ -10,7 +10,7 @@ export const fleet = {
   'overview.oldest': { en: 'Oldest waiting', fr: 'Plus longue attente' },
   'overview.nothingWaits': { en: 'nothing waits', fr: 'rien n’attend' },
   'overview.spent': { en: 'Spent today', fr: 'Dépensé aujourd’hui' },
-  'overview.ofCap': { en: 'of {cap}, resets 00:00 UTC', fr: 'sur {cap}, remis à zéro à 00:00 UTC' },
+  'overview.ofCap': { en: 'of {cap} until 00:00 UTC', fr: 'sur {cap} jusqu’à 00:00 UTC' },
   'overview.noCap': { en: 'no cap set', fr: 'aucun plafond' },
   'overview.queue': { en: 'Queue depth', fr: 'File d’attente' },
   'overview.byRole': { en: 'by role', fr: 'par rôle' },
