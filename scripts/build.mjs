@@ -76,6 +76,13 @@ export async function buildNode() {
   for (const file of readdirSync(at('out/agent'))) {
     if (file.startsWith('part-') && !written.has(`out/agent/${file}`)) rmSync(at('out/agent', file));
   }
+  // One character beyond Latin-1, in a comment, and V8 holds all of a file in memory with two bytes for each of its characters.
+  for (const file of written) {
+    if (!file.endsWith('.js')) continue;
+    const text = readFileSync(at(file), 'utf8');
+    const plain = text.replace(/[^\0-\xff]/g, '-');
+    if (plain !== text) writeFileSync(at(file), plain);
+  }
   // The agent's folder also stands alone: in the packaged app, and on the machines that it is installed on.
   const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
   const own = { name: 'switchyard-agent', version, private: true, type: 'module' };
