@@ -80,7 +80,7 @@ export class ConnectionChain {
 
   /** Asks every witness, so that they stay open, and finds a further one where one is missing. Runs by itself. */
   beat(): void {
-    if (this.#beating || this.#number === 0) return;
+    if (this.#beating || this.#number === 0 || this.#http.closed) return;
     this.#beating = true;
     void this.#renew()
       .catch(() => undefined)
@@ -146,6 +146,7 @@ export class ConnectionChain {
   }
 
   async #opened(): Promise<Witness> {
+    if (this.#http.closed) throw new EngineFailure('engine_unreachable');
     const connection = this.#http.take();
     try {
       await this.#touch(connection);

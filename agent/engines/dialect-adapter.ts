@@ -50,6 +50,7 @@ export class DialectAdapter implements EngineAdapter {
   /** Neither pid nor sign: whoever answers is known by the vectors of known texts. */
   #isUnseen = false;
   readonly #sentinels = new Sentinels();
+  #cancelBeat: () => void = () => {};
 
   constructor(dialect: EngineDialect, http: EngineHttp, speed: SpeedSignals, clock: Clock) {
     this.kind = dialect.kind;
@@ -93,6 +94,8 @@ export class DialectAdapter implements EngineAdapter {
   async pulse(): Promise<Pulse> {
     // Whether it answers or not: a witness that waits for its answer keeps its connection, one that idles loses it.
     this.#marks.beat();
+    this.#cancelBeat();
+    this.#cancelBeat = this.#clock.after(BEAT_MS, () => this.#marks.beat());
     const { state, identity } = await this.#dialect.pulse();
     const process = await this.#http.probedProcess;
     const moved = process !== null && this.#process !== null && process !== this.#process;
@@ -318,6 +321,8 @@ export class DialectAdapter implements EngineAdapter {
 }
 
 const SHORT_BYTES = 4096;
+/** Once between two looks: some servers end a connection that idles for two seconds. */
+const BEAT_MS = 1000;
 
 type Refused = (answer: HttpAnswer) => Promise<EngineFailure> | EngineFailure;
 

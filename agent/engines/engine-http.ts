@@ -41,6 +41,7 @@ export class EngineHttp {
   readonly #probes: Connections;
   readonly #headers: Readonly<Record<string, string>>;
   #probedProcess: Promise<string | null> = Promise.resolve(null);
+  #closed = false;
 
   /** `headers` go with every request (an engine's own API key). */
   constructor(origin: string, clock: Clock, watch: SocketWatch, headers: Readonly<Record<string, string>> = {}) {
@@ -178,7 +179,12 @@ export class EngineHttp {
     }
   }
 
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   close(): void {
+    this.#closed = true;
     this.#calls.close();
     this.#probes.close();
   }

@@ -85,6 +85,20 @@ it('ends with a restart of the engine, under one new number for all who ask at o
   expect(new Set(await Promise.all([joined(), joined(), joined()]))).toEqual(new Set(['connection:r-2']));
 });
 
+it('opens nothing more when its engine is no longer used', async () => {
+  await joined();
+  http.close();
+  await expect.poll(() => relay.sockets.size).toBe(0);
+  const asked = engine.requests.length;
+  chain.beat();
+  // As late as a beat under way could be: the call that asks for a witness itself finds none, and opens only its own connection.
+  const own = http.take();
+  await expect(chain.join(own)).rejects.toBeInstanceOf(EngineFailure);
+  http.drop(own);
+  await expect.poll(() => relay.sockets.size).toBe(0);
+  expect(engine.requests.length - asked).toBe(1);
+});
+
 it('does not end while an engine that is deep in work is late', async () => {
   await joined();
   engine.freeze();
