@@ -1,4 +1,5 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import type { Readable } from 'node:stream';
 import type { Pool } from 'undici';
 import type { Clock } from '../../main/domain/time.ts';
@@ -44,20 +45,22 @@ export class CloudHttp {
     const stop = this.#clock.after(firstByteMs, () => late.abort());
     try {
       const url = new URL(`${baseUrl}${path}`);
-      // Loaded with the first call: an agent without a key need not hold undici in memory.
+      const either = AbortSignal.any([signal, late.signal]);
+      const common = { accept: 'application/json, text/event-stream', 'x-openrouter-title': TITLE };
+      if (authorization === null && body === null) return await openPublic(url, common, either);
+      // Loaded with the first call: an agent without a key need not hold undici, whose parser is WebAssembly, in memory.
       const { default: request } = await import('undici/lib/api/api-request.js');
       const { default: UndiciPool } = await import('undici/lib/dispatcher/pool.js');
       const response = await request.call(this.#pool(url.origin, UndiciPool), {
         path: `${url.pathname}${url.search}`,
         method: body === null ? 'GET' : 'POST',
         headers: {
-          accept: 'application/json, text/event-stream',
-          'x-openrouter-title': TITLE,
+          ...common,
           ...(body === null ? {} : { 'content-type': 'application/json' }),
           ...(authorization === null ? {} : { authorization }),
         },
         body,
-        signal: AbortSignal.any([signal, late.signal]),
+        signal: either,
       });
       return { status: response.statusCode, headers: response.headers, body: response.body };
     } catch (error) {
@@ -100,6 +103,18 @@ export class CloudHttp {
     this.#pools.set(origin, pool);
     return pool;
   }
+}
+
+/** The catalogue, asked for now and then, over a connection of its own. Rejects with the error of the socket, or of the abort. */
+function openPublic(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<CloudResponse> {
+  const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  return new Promise((resolve, reject) => {
+    const asked = request(url, { headers, signal, agent: false }, (response) =>
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, body: response }),
+    );
+    asked.once('error', reject);
+    asked.end();
+  });
 }
 
 /** @throws EngineFailure when it is longer or breaks off */
