@@ -182,7 +182,7 @@ function why({ affinity, copy, spill, candidates, picked }: Explanation): { code
   if (tier === TIER_LOADED && candidates.tier.includes(TIER_LOCAL)) {
     return {
       code: 'loaded',
-      sentence: 'It has the model in memory; others with a free slot would have to load it first.',
+      sentence: 'Others with a free slot would have had to load the model first.',
     };
   }
   return { code: 'weight', sentence: 'Its turn by weight among those with a free slot.' };

@@ -106,8 +106,8 @@ export const reasons = {
     fr: 'Lui seul avait une place libre.',
   },
   'reason.loaded': {
-    en: 'It has the model in memory; others with a free slot would have to load it first.',
-    fr: 'Il a le modèle en mémoire ; d’autres, libres aussi, auraient dû le charger.',
+    en: 'Others with a free slot would have had to load the model first.',
+    fr: 'D’autres, libres aussi, auraient d’abord dû charger le modèle.',
   },
   'reason.weight': {
     en: 'Its turn by weight among those with a free slot.',
