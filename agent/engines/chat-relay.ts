@@ -113,8 +113,9 @@ class Relay implements ExchangeSink {
     this.#scanner = new SseScanner(this.#exchange.keepUsage, assembler && ((event) => assembler.add(event)));
   }
 
-  onData(chunk: Buffer): boolean {
+  onData(lent: Buffer): boolean {
     if (this.#over) return true;
+    const chunk = Buffer.from(lent);
     if (this.#scanner === null) {
       this.#running?.progress();
       this.#size += chunk.length;

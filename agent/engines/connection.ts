@@ -35,7 +35,7 @@ export interface ResponseHandler {
   /** An error: nothing is sent, and `onError` gets it. */
   onStart(): Error | null;
   onHead(status: number, headers: IncomingHttpHeaders): void;
-  /** May call `pause`. */
+  /** The bytes are lent for the call: the next ones come into the same place. May call `pause`. */
   onData(chunk: Buffer): void;
   onEnd(): void;
   onError(error: Error): void;
@@ -191,15 +191,15 @@ export class Connection implements ResponseSink {
   }
 
   /**
-   * Bytes come into one buffer, of which what came is copied: a token is a hundred bytes, and by itself Node takes 64 KiB from
-   * the system for every read and leaves them to the garbage collector.
+   * Bytes come into one buffer and are lent from there: a token is a hundred bytes, and by itself Node takes 64 KiB from the
+   * system for every read and leaves them to the garbage collector.
    */
   #reads(): OnReadOpts {
     const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
     return {
       buffer,
       callback: (length) => {
-        if (this.#connected) this.#take(Buffer.from(buffer.subarray(0, length)));
+        if (this.#connected) this.#take(buffer.subarray(0, length));
         return true;
       },
     };
@@ -283,7 +283,7 @@ export class Connection implements ResponseSink {
     if (this.#socket !== socket) return; // dropped meanwhile
     if (taken === bytes.length) return;
     if (taken >= 0 && reader?.ended !== true) {
-      this.#held = bytes.subarray(taken);
+      this.#held = Buffer.from(bytes.subarray(taken));
       return;
     }
     // Behind an answer: whoever has begun the next request on this socket is told that it was closed.

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../../main/domain/time.ts';
+import { HeldBody } from '../wire/held-body.ts';
 import { type Connection, Connections, type SocketWatch } from './connections.ts';
 import { Exchange, type ExchangeRequest, type ExchangeSink } from './exchange.ts';
 import { EngineFailure } from './failure.ts';
@@ -104,8 +105,7 @@ export class EngineHttp {
       }
       let status = 0;
       let headers: IncomingHttpHeaders = {};
-      let size = 0;
-      const chunks: Buffer[] = [];
+      const body = new HeldBody(maxBytes);
       const done = (settle: () => void) => {
         signal?.removeEventListener('abort', onAbort);
         settle();
@@ -123,23 +123,18 @@ export class EngineHttp {
         onHead: (gotStatus, gotHeaders) => {
           status = gotStatus;
           headers = gotHeaders;
+          body.expect(Number(gotHeaders['content-length'] ?? 0));
         },
         onData: (chunk) => {
-          size += chunk.length;
-          if (size > maxBytes) {
+          if (!body.take(chunk)) {
             exchange.abort();
             done(() =>
               reject(new EngineFailure('engine_invalid_response', {}, 'The engine answered with far too much.')),
             );
-            return true;
           }
-          chunks.push(chunk);
           return true;
         },
-        onEnd: () =>
-          done(() =>
-            resolve({ status, headers, body: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks) }),
-          ),
+        onEnd: () => done(() => resolve({ status, headers, body: body.whole() })),
         onFailure: (failure) => done(() => reject(failure)),
       };
       const exchange = new Exchange(connection, request, sink, this.#clock);

@@ -22,7 +22,7 @@ export interface ExchangeRequest {
 /** Hears: onHead once, onData any number, then exactly one of onEnd and onFailure. onFailure may come first. */
 export interface ExchangeSink {
   onHead(status: number, headers: IncomingHttpHeaders): void;
-  /** False stops the flow until `resume`. */
+  /** The bytes are lent for the call. False stops the flow until `resume`. */
   onData(chunk: Buffer): boolean;
   onEnd(): void;
   onFailure(failure: EngineFailure): void;

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 /** Hears of one answer: `onHead` once, `onBody` any number, then `onEnd`. */
 export interface ResponseSink {
   onHead(status: number, headers: IncomingHttpHeaders): void;
-  /** Part of the buffer that was pushed. */
+  /** Part of the buffer that was pushed, lent for the call. */
   onBody(chunk: Buffer): void;
   /** `reusable`: the server will take another request on this connection. `keepMs`: how long it says it keeps it idle; null: it does not say. */
   onEnd(reusable: boolean, keepMs: number | null): void;

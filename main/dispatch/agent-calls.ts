@@ -1,4 +1,5 @@
 import type { CallFailure, CallHead, ResponseHead, Trailers } from '../../agent/wire/calls.ts';
+import { HeldBody } from '../../agent/wire/held-body.ts';
 import type { CallOpener } from '../../agent/wire/stream.ts';
 
 export type WholeAnswer =
@@ -83,47 +84,6 @@ export function callWhole(
 /** Bytes of an answer whose head says its rows and columns; 0: it does not say. */
 function bytesOf({ count, width }: ResponseHead): number {
   return (count ?? 0) * (width ?? 0) * 4;
-}
-
-const SMALL_BYTES = 4096;
-
-/**
- * An answer as it comes, in one piece that begins where float32 may be read. Each part is copied at once, so that a message of
- * the wire does not stay in memory for one part of it.
- */
-class HeldBody {
-  readonly #maxBytes: number;
-  #bytes: Uint8Array = new Uint8Array(0);
-  #used = 0;
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
-  /** Makes room for what the head promises, as far as it may be. */
-  expect(bytes: number): void {
-    if (bytes > 0) this.#bytes = Buffer.allocUnsafeSlow(Math.min(bytes, this.#maxBytes));
-  }
-
-  /** False: it is more than may come. */
-  take(chunk: Uint8Array): boolean {
-    const used = this.#used + chunk.byteLength;
-    if (used > this.#maxBytes) return false;
-    if (used > this.#bytes.byteLength) this.#grow(used);
-    this.#bytes.set(chunk, this.#used);
-    this.#used = used;
-    return true;
-  }
-
-  whole(): Uint8Array {
-    return this.#used === this.#bytes.byteLength ? this.#bytes : this.#bytes.subarray(0, this.#used);
-  }
-
-  #grow(least: number): void {
-    const room = Buffer.allocUnsafeSlow(Math.min(this.#maxBytes, Math.max(least, 2 * this.#used, SMALL_BYTES)));
-    room.set(this.#bytes.subarray(0, this.#used));
-    this.#bytes = room;
-  }
 }
 
 /** @returns count x width values, row-major, or null when the bytes do not fit the head. */

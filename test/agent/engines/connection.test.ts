@@ -52,7 +52,7 @@ function sent(
         status = code;
       },
       onData: (chunk) => {
-        chunks.push(chunk);
+        chunks.push(Buffer.from(chunk));
         onChunk();
       },
       onEnd: () => over(null),
