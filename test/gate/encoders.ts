@@ -21,6 +21,10 @@ export interface Faults {
   readonly capitalsCollapse?: boolean;
   /** Share of the neighbours' vectors that leaks into each vector of a batch. */
   readonly batchLeak?: number;
+  /** The only batches that leak: of 16 texts and more, of texts of one length (no padding), or of several (padding). */
+  readonly leaksIn?: 'large' | 'equal' | 'unequal';
+  /** Texts with a letter beyond ASCII get one vector. */
+  readonly accentsCollapse?: boolean;
   /** Noise that is another at every call. */
   readonly jitter?: number;
   /** Weights of another training. */
@@ -63,7 +67,7 @@ let noise = 1;
 export function encode(texts: readonly string[], faults: Faults = {}): Float32Array {
   const width = faults.width ?? WIDTH;
   const vectors = texts.map((text) => encodeOne(text, faults, width));
-  const leak = faults.batchLeak ?? 0;
+  const leak = leaks(texts, faults) ? (faults.batchLeak ?? 0) : 0;
   const mixed = vectors.map((vector, i) => {
     const neighbour = vectors[(i + 1) % vectors.length] ?? vector;
     return vectors.length < 2 ? vector : vector.map((x, k) => x + leak * (neighbour[k] ?? 0));
@@ -75,6 +79,20 @@ export function encode(texts: readonly string[], faults: Faults = {}): Float32Ar
   return out;
 }
 
+function leaks(texts: readonly string[], { leaksIn }: Faults): boolean {
+  const lengths = new Set(texts.map((text) => tokens(text).length));
+  switch (leaksIn) {
+    case 'large':
+      return texts.length >= 16;
+    case 'equal':
+      return lengths.size === 1;
+    case 'unequal':
+      return lengths.size > 1;
+    case undefined:
+      return true;
+  }
+}
+
 function encodeOne(text: string, faults: Faults, width: number): Float64Array {
   const seed = faults.seed ?? 1;
   let seen = tokens((faults.prefix ?? '') + text);
@@ -82,6 +100,7 @@ function encodeOne(text: string, faults: Faults, width: number): Float64Array {
   if (faults.cutFrontAt !== undefined) seen = seen.slice(-faults.cutFrontAt);
   if (faults.constant) seen = ['same'];
   if (faults.capitalsCollapse && /[A-Z]/.test(text) && text.toUpperCase() === text) seen = ['[unk]'];
+  if (faults.accentsCollapse && /[^\P{L}a-z]/iu.test(text)) seen = ['[unk]'];
   const vector = new Float64Array(width);
   seen.forEach((token, place) => {
     const part = gaussians(hash(token, seed), width);
