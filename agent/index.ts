@@ -94,6 +94,7 @@ async function makeAgent(options: AgentOptions, controllers: Controllers, listen
     engines: options.engines,
     aliases: options.aliases,
     detect: options.detect,
+    ...(options.encoder ? {} : { startEncoder: null }),
     advertise: options.advertise,
     onFault: (sentence) => console.error(sentence),
     ...listeners,

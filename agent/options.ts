@@ -16,6 +16,7 @@ npm run agent -- identity rotate      change it, when every control plane has he
   --engine URL           an engine beyond those found by themselves; may be repeated
   --alias NAME=MODEL     a further name for a model of these engines; may be repeated
   --no-detect            use only the engines named, and the built-in encoder
+  --no-encoder           do not offer the built-in encoder
   --openrouter-url URL   base address of the cloud account's API
   --data-dir DIR         where identity and pairings are kept
   --name NAME            how people call this machine (default: its host name)
@@ -34,6 +35,8 @@ export interface AgentOptions {
   /** Further names, by the engine's own name of the model. */
   readonly aliases: ReadonlyMap<string, readonly string[]>;
   readonly detect: boolean;
+  /** The built-in encoder is offered. */
+  readonly encoder: boolean;
   readonly openrouterUrl: string | null;
   readonly dataDir: string;
   readonly name: string | null;
@@ -89,6 +92,7 @@ export function parseAgentArguments(args: readonly string[], env: NodeJS.Process
     engines: (values.engine ?? []).map(parseEngine),
     aliases: parseAliases(values.alias ?? []),
     detect: values['no-detect'] !== true,
+    encoder: values['no-encoder'] !== true,
     openrouterUrl: values['openrouter-url'] === undefined ? null : parseCloudUrl(values['openrouter-url']),
     dataDir,
     name: values.name === undefined ? null : parseName(values.name),
@@ -103,6 +107,7 @@ const OPTIONS = {
   engine: { type: 'string', multiple: true },
   alias: { type: 'string', multiple: true },
   'no-detect': { type: 'boolean' },
+  'no-encoder': { type: 'boolean' },
   'openrouter-url': { type: 'string' },
   'data-dir': { type: 'string' },
   name: { type: 'string' },

@@ -148,3 +148,15 @@ describe('the help', () => {
     expect(parseAgentArguments(['--version'], {})).toEqual({ command: 'version' });
   });
 });
+
+describe('the built-in encoder', () => {
+  it('is offered unless the operator says no', () => {
+    const offered = (...args: string[]) => {
+      const command = parseAgentArguments(args, {});
+      return command.command === 'run' && command.encoder;
+    };
+    expect(offered()).toBe(true);
+    expect(offered('--no-detect')).toBe(true);
+    expect(offered('--no-encoder')).toBe(false);
+  });
+});
