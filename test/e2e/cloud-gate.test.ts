@@ -62,7 +62,11 @@ function watch(house: () => CloudHouse) {
   return { verdicts, verdictOf, current, sawTexts };
 }
 
-describe('two upstreams of one model, 0.976 apart', () => {
+/** The suites run beside each other, their own tests one after the other. */
+const IN_TURN = { concurrent: false } as const;
+afterAll(removeTemporaryFolders);
+
+describe.concurrent('two upstreams of one model, 0.976 apart', () => {
   let house: CloudHouse;
   const numerics = new ReferenceVectors();
   let tei: TeiStandIn;
@@ -95,10 +99,9 @@ describe('two upstreams of one model, 0.976 apart', () => {
   afterAll(async () => {
     await house?.stop();
     await tei?.stop();
-    removeTemporaryFolders();
   });
 
-  it('an operator finds both among the upstreams to pin to', async () => {
+  it('an operator finds both among the upstreams to pin to', IN_TURN, async () => {
     const { cloud } = await house.operator.get<{
       cloud: { model: string; upstreams: { slug: string; quantization: string | null }[] | null }[] | null;
     }>('roles/embedding/models');
@@ -113,7 +116,7 @@ describe('two upstreams of one model, 0.976 apart', () => {
     expect(pins('baai/bge-m3', other.cloud)?.map(({ slug }) => slug)).toEqual(['novita']);
   });
 
-  it('admits the one and refuses the other under aggregate, with its figure', async () => {
+  it('admits the one and refuses the other under aggregate, with its figure', IN_TURN, async () => {
     expect(await verdictOf('deepinfra/turbo', first)).toMatchObject({ verdict: 'pass' });
     const other = await verdictOf('nebius', first);
     expect(other).toMatchObject({ verdict: 'vector-incompatible' });
@@ -122,7 +125,7 @@ describe('two upstreams of one model, 0.976 apart', () => {
     expect(other?.reason?.sentence).toContain('0.97');
   });
 
-  it('stripes over the network and the upstream that passed, and no other ever sees a text', async () => {
+  it('stripes over the network and the upstream that passed, and no other ever sees a text', IN_TURN, async () => {
     numerics.delayMs = 20;
     const texts = Array.from({ length: 300 }, (_, at) => `${MARK} ${at}`);
     const answer = await house.embed(texts);
@@ -138,7 +141,7 @@ describe('two upstreams of one model, 0.976 apart', () => {
     expect(await sawTexts()).toEqual(['DeepInfra']);
   });
 
-  it('cannot be let in by flipping the policy to cloud and back', async () => {
+  it('cannot be let in by flipping the policy to cloud and back', IN_TURN, async () => {
     await house.role('embedding', { policy: 'cloud' });
     await house.ready('embedding', 'cloud', 1);
     const answer = await house.embed(`${MARK} under cloud`);
@@ -151,35 +154,39 @@ describe('two upstreams of one model, 0.976 apart', () => {
     expect(await sawTexts()).toEqual(['DeepInfra']);
   });
 
-  it('may found a space of its own, on confirmation; the old one answers until it is retired, then 409', async () => {
-    const founder = (await verdictOf('nebius', first))?.providerId ?? '';
-    // A space of this role must come from the network while the role is not cloud only.
-    await expect(found(founder, true)).rejects.toMatchObject({ status: 409 });
-    // A changed policy has everybody checked again.
-    await until(async () => (await verdictOf('deepinfra/turbo', first))?.verdict === 'pass');
-    await house.role('embedding', { policy: 'cloud' });
-    await expect(found(founder, false)).rejects.toMatchObject({ code: 'confirmation_required' });
-    const second = await found(founder, true);
-    expect(second).toMatchObject({ regime: 'cloud', state: 'current' });
-    await until(async () => (await verdictOf('deepinfra/turbo', second.id))?.verdict === 'vector-incompatible');
-    await house.standIn.order({ forget: true });
-    const fresh = await house.embed(`${MARK} in the new space`);
-    expect([fresh.status, fresh.headers.get('x-switchyard-space')]).toEqual([200, second.id]);
-    expect(await sawTexts()).toEqual(['Nebius']);
+  it(
+    'may found a space of its own, on confirmation; the old one answers until it is retired, then 409',
+    IN_TURN,
+    async () => {
+      const founder = (await verdictOf('nebius', first))?.providerId ?? '';
+      // A space of this role must come from the network while the role is not cloud only.
+      await expect(found(founder, true)).rejects.toMatchObject({ status: 409 });
+      // A changed policy has everybody checked again.
+      await until(async () => (await verdictOf('deepinfra/turbo', first))?.verdict === 'pass');
+      await house.role('embedding', { policy: 'cloud' });
+      await expect(found(founder, false)).rejects.toMatchObject({ code: 'confirmation_required' });
+      const second = await found(founder, true);
+      expect(second).toMatchObject({ regime: 'cloud', state: 'current' });
+      await until(async () => (await verdictOf('deepinfra/turbo', second.id))?.verdict === 'vector-incompatible');
+      await house.standIn.order({ forget: true });
+      const fresh = await house.embed(`${MARK} in the new space`);
+      expect([fresh.status, fresh.headers.get('x-switchyard-space')]).toEqual([200, second.id]);
+      expect(await sawTexts()).toEqual(['Nebius']);
 
-    await house.standIn.order({ forget: true });
-    const asserted = await house.embed(`${MARK} in the old space`, {}, { 'x-switchyard-space': first });
-    expect([asserted.status, asserted.headers.get('x-switchyard-space')]).toEqual([200, first]);
-    expect(await sawTexts()).toEqual(['DeepInfra']);
+      await house.standIn.order({ forget: true });
+      const asserted = await house.embed(`${MARK} in the old space`, {}, { 'x-switchyard-space': first });
+      expect([asserted.status, asserted.headers.get('x-switchyard-space')]).toEqual([200, first]);
+      expect(await sawTexts()).toEqual(['DeepInfra']);
 
-    await house.operator.post(`spaces/${first}/retire`, { confirm: true });
-    const late = await house.embed(`${MARK} too late`, {}, { 'x-switchyard-space': first });
-    expect([late.status, late.json.error?.code]).toEqual([409, 'space_mismatch']);
-    const unknown = await house.embed(`${MARK} nowhere`, {}, { 'x-switchyard-space': 'embedding-00000000' });
-    expect([unknown.status, unknown.json.error?.code]).toEqual([409, 'space_mismatch']);
-  });
+      await house.operator.post(`spaces/${first}/retire`, { confirm: true });
+      const late = await house.embed(`${MARK} too late`, {}, { 'x-switchyard-space': first });
+      expect([late.status, late.json.error?.code]).toEqual([409, 'space_mismatch']);
+      const unknown = await house.embed(`${MARK} nowhere`, {}, { 'x-switchyard-space': 'embedding-00000000' });
+      expect([unknown.status, unknown.json.error?.code]).toEqual([409, 'space_mismatch']);
+    },
+  );
 
-  it('refuses a policy that no encoder can follow', async () => {
+  it('refuses a policy that no encoder can follow', IN_TURN, async () => {
     await expect(house.role('embedding', { policy: 'local' })).rejects.toMatchObject({
       status: 409,
       code: 'new_space_required',
@@ -187,7 +194,7 @@ describe('two upstreams of one model, 0.976 apart', () => {
   });
 });
 
-describe('a single upstream in the cloud', () => {
+describe.concurrent('a single upstream in the cloud', () => {
   let house: CloudHouse;
   let space: string;
   const { verdictOf, current, sawTexts } = watch(() => house);
@@ -199,16 +206,15 @@ describe('a single upstream in the cloud', () => {
   });
   afterAll(async () => {
     await house?.stop();
-    removeTemporaryFolders();
   });
 
-  it('without a pin the role refuses, and nothing is asked', async () => {
+  it('without a pin the role refuses, and nothing is asked', IN_TURN, async () => {
     const answer = await house.embed(`${MARK} without a pin`);
     expect([answer.status, answer.json.error?.code]).toEqual([503, 'space_unfounded']);
     expect(await house.standIn.calls()).toEqual([]);
   });
 
-  it('founds by itself once it is pinned, and passes reduced with the reason', async () => {
+  it('founds by itself once it is pinned, and passes reduced with the reason', IN_TURN, async () => {
     await house.role('embedding', { cloud: { upstreams: ['novita'] } });
     await until(async () => (await current()) !== null);
     space = (await current())?.id ?? '';
@@ -222,7 +228,7 @@ describe('a single upstream in the cloud', () => {
     }
   });
 
-  it('an error object in a 200 gives the permit back and no vector', async () => {
+  it('an error object in a 200 gives the permit back and no vector', IN_TURN, async () => {
     await house.standIn.order({ forget: true, fail: { error: 'overloaded', as: 'ok', retryAfterS: 2 } });
     const answer = await house.embed(`${MARK} after an error`);
     expect(answer.status).toBe(200);
@@ -232,7 +238,7 @@ describe('a single upstream in the cloud', () => {
     await until(async () => (await house.budget()).inFlight === 0);
   });
 
-  it('an answer from another upstream than the pin is thrown away, and the provider parked', async () => {
+  it('an answer from another upstream than the pin is thrown away, and the provider parked', IN_TURN, async () => {
     await house.standIn.order({ forget: true, claimUpstream: 'Elsewhere' });
     const leave = new AbortController();
     const pending = fetch(`${house.plane.endpoint}/v1/embeddings`, {
@@ -262,7 +268,7 @@ describe('a single upstream in the cloud', () => {
     expect((await house.embed(`${MARK} well again`)).status).toBe(200);
   });
 
-  it('that drifts is parked at the next check, and exactly the rows since are listed', async () => {
+  it('that drifts is parked at the next check, and exactly the rows since are listed', IN_TURN, async () => {
     const before = await house.embed([`${MARK} before the check`]);
     await house.operator.post('gate/verify');
     await until(async () => {

@@ -9,7 +9,11 @@ import { removeTemporaryFolders, temporaryFolder } from '../support/processes.ts
 
 const newKey = () => `sk-or-v1-${randomBytes(32).toString('hex')}`;
 
-describe('a key that went through every door', () => {
+/** The suites run beside each other, their own tests one after the other. */
+const IN_TURN = { concurrent: false } as const;
+afterAll(removeTemporaryFolders);
+
+describe.concurrent('a key that went through every door', () => {
   const canary = newKey();
   const forms = formsOf(canary);
   /** Entered where a token belongs. Node makes a string of every header, so that its memory cannot be wiped; all else holds. */
@@ -37,7 +41,6 @@ describe('a key that went through every door', () => {
   });
   afterAll(async () => {
     await house?.stop();
-    removeTemporaryFolders();
   });
 
   const keep = ({ status, text, headers }: Awaited<ReturnType<CloudHouse['chat']>>) => {
@@ -45,7 +48,7 @@ describe('a key that went through every door', () => {
     return status;
   };
 
-  it('is used, echoed by a careless upstream, and blanked on the way back', async () => {
+  it('is used, echoed by a careless upstream, and blanked on the way back', IN_TURN, async () => {
     expect(keep(await house.chat('code-assistant'))).toBe(200);
     expect(keep(await house.chat('code-assistant', { stream: true }))).toBe(200);
     expect(keep(await house.rerank())).toBe(200);
@@ -53,7 +56,7 @@ describe('a key that went through every door', () => {
     expect(heard.join()).toContain('*'.repeat(20));
   });
 
-  it('is quoted by no refusal', async () => {
+  it('is quoted by no refusal', IN_TURN, async () => {
     for (const error of ['bad-request', 'context-length', 'moderation', 'too-large'] as const) {
       await house.standIn.order({ fail: { error } });
       expect(keep(await house.chat('code-assistant'))).toBeGreaterThanOrEqual(400);
@@ -75,14 +78,14 @@ describe('a key that went through every door', () => {
     expect(await put({ authorization: `Bearer ${misplaced}`, ...bytes }, 'anything else')).toBe(401);
   });
 
-  it('survives in no output of an agent that crashes', async () => {
+  it('survives in no output of an agent that crashes', IN_TURN, async () => {
     house.agents[1]?.kill('SIGABRT');
     await house.agents[1]?.gone;
     await until(async () => (await house.cloud()).holders.some(({ state }) => state === 'unreachable'));
     expect(keep(await house.chat('code-assistant'))).toBe(200);
   });
 
-  it('stands in nothing that the control plane tells', async () => {
+  it('stands in nothing that the control plane tells', IN_TURN, async () => {
     const rights = { authorization: `Bearer ${house.plane.adminToken}` };
     const routes = [
       ...['nodes', 'providers', 'roles', 'gate', 'spaces', 'cloud', 'budget', 'requests', 'events', 'health'],
@@ -106,7 +109,7 @@ describe('a key that went through every door', () => {
 
   it.skipIf(process.platform !== 'linux')(
     'leaves no copy in the memory of the control plane after four more requests, nor in a heap snapshot',
-    { timeout: 240_000 },
+    { ...IN_TURN, timeout: 240_000 },
     async () => {
       const marker = randomBytes(24).toString('hex');
       // Several pushes just before: a copy that one of them left would hardly be overwritten yet.
@@ -129,7 +132,7 @@ describe('a key that went through every door', () => {
     },
   );
 
-  it('is in no log, no file and no database', async () => {
+  it('is in no log, no file and no database', IN_TURN, async () => {
     await house.stop();
     const outputs = [house.plane, ...house.agents].map(({ output }) => output());
     expect(foundIn(outputs.join('\n'), allForms)).toEqual([]);
@@ -143,7 +146,7 @@ describe('a key that went through every door', () => {
   });
 });
 
-describe('pushes over the life of agents', () => {
+describe.concurrent('pushes over the life of agents', () => {
   const first = newKey();
   const second = newKey();
   let house: CloudHouse;
@@ -158,7 +161,6 @@ describe('pushes over the life of agents', () => {
   });
   afterAll(async () => {
     await house?.stop();
-    removeTemporaryFolders();
   });
 
   const stateOf = async (name: string) =>
@@ -166,7 +168,7 @@ describe('pushes over the life of agents', () => {
   const nodeOf = async (name: string) =>
     (await house.cloud()).holders.find(({ nodeName }) => nodeName === name)?.nodeId ?? '';
 
-  it('changes a model without a key, and the key stays', async () => {
+  it('changes a model without a key, and the key stays', IN_TURN, async () => {
     await house.role('code-assistant', { cloud: { model: 'deepseek/deepseek-v4-flash' } });
     await until(async () => (await house.chat('deepseek/deepseek-v4-flash')).status === 200);
     await house.standIn.order({ forget: true });
@@ -175,24 +177,28 @@ describe('pushes over the life of agents', () => {
     expect([call?.model, call?.keyHash]).toEqual(['deepseek/deepseek-v4-flash', keyHash(first)]);
   });
 
-  it('shows a model that the catalogue does not have as not offered, with the closest, and never calls it', async () => {
-    await house.role('code-assistant', { cloud: { model: 'poolside/laguna-s-2.2' } });
-    const role = async () => {
-      const { roles } = await house.operator.get<{
-        roles: { id: string; cloudOffered: boolean | null; cloudNearest: string[]; cloudReady: number }[];
-      }>('roles');
-      return roles.find(({ id }) => id === 'code-assistant');
-    };
-    await until(async () => (await role())?.cloudOffered === false);
-    expect((await role())?.cloudNearest).toContain('poolside/laguna-s-2.1');
-    await house.standIn.order({ forget: true });
-    expect((await house.chat('code-assistant')).status).toBe(503);
-    expect(await house.standIn.calls()).toEqual([]);
-    await house.role('code-assistant', { cloud: { model: 'poolside/laguna-s-2.1' } });
-    await house.ready('code-assistant', 'cloud', 2);
-  });
+  it(
+    'shows a model that the catalogue does not have as not offered, with the closest, and never calls it',
+    IN_TURN,
+    async () => {
+      await house.role('code-assistant', { cloud: { model: 'poolside/laguna-s-2.2' } });
+      const role = async () => {
+        const { roles } = await house.operator.get<{
+          roles: { id: string; cloudOffered: boolean | null; cloudNearest: string[]; cloudReady: number }[];
+        }>('roles');
+        return roles.find(({ id }) => id === 'code-assistant');
+      };
+      await until(async () => (await role())?.cloudOffered === false);
+      expect((await role())?.cloudNearest).toContain('poolside/laguna-s-2.1');
+      await house.standIn.order({ forget: true });
+      expect((await house.chat('code-assistant')).status).toBe(503);
+      expect(await house.standIn.calls()).toEqual([]);
+      await house.role('code-assistant', { cloud: { model: 'poolside/laguna-s-2.1' } });
+      await house.ready('code-assistant', 'cloud', 2);
+    },
+  );
 
-  it('leaves an agent on an older push stale and idle', async () => {
+  it('leaves an agent on an older push stale and idle', IN_TURN, async () => {
     await house.push(second, `?nodes=${await nodeOf('alpha')}`);
     await until(async () => (await stateOf('alpha')) === 'accepted' && (await stateOf('beta')) === 'key-stale');
     await house.ready('code-assistant', 'cloud', 1);
@@ -205,7 +211,7 @@ describe('pushes over the life of agents', () => {
     expect([...used]).toEqual([keyHash(second)]);
   });
 
-  it('says key-missing after a restart of the agent, and 503 with the reason', async () => {
+  it('says key-missing after a restart of the agent, and 503 with the reason', IN_TURN, async () => {
     await house.restart(0);
     const holders = async () => (await house.cloud()).holders.map(({ state }) => state).sort();
     await until(async () => JSON.stringify(await holders()) === JSON.stringify(['key-missing', 'key-stale']));
@@ -226,7 +232,7 @@ describe('pushes over the life of agents', () => {
     expect((await house.chat('code-assistant')).status).toBe(200);
   });
 
-  it('survives the restart of an agent that has a keyring, when that was asked for at the push', async () => {
+  it('survives the restart of an agent that has a keyring, when that was asked for at the push', IN_TURN, async () => {
     const keyring = { SWITCHYARD_KEYRING: `1:${randomBytes(32).toString('base64')}` };
     await house.restart(0, 'stop', keyring);
     await until(async () => (await house.cloud()).holders.some(({ state }) => state === 'key-missing'));
