@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { cleanUp, root } from './processes.ts';
 import { met, type Row, type RowResult, table } from './report.ts';
 import { chat } from './rows/chat.ts';
+import { consoleEvents, consoleRow, consoleSoak } from './rows/console.ts';
 import { router, wire } from './rows/cores.ts';
 import { embeddings } from './rows/embeddings.ts';
 import { memory, soak, start } from './rows/standing.ts';
@@ -16,11 +17,23 @@ const USAGE = `npm run bench -- [options]
   --only NAME  rows whose name contains it; may be repeated
   --no-build   use the bundles as they are`;
 
-const ROWS: readonly Row[] = [start, memory, router, wire, chat, streaming, embeddings, striping, soak];
+const ROWS: readonly Row[] = [
+  start,
+  memory,
+  router,
+  wire,
+  chat,
+  streaming,
+  embeddings,
+  striping,
+  consoleRow,
+  consoleEvents,
+  soak,
+  consoleSoak,
+];
 /** Goals that this bench does not measure, and what does. */
 const ELSEWHERE: readonly RowResult[] = [
   { row: 'budget', figures: [], skipped: 'simulated in test/budget, where the hidden limit is known' },
-  { row: 'GUI', figures: [], skipped: 'needs a browser; test/e2e/console-pages.test.ts opens the pages' },
   { row: 'chat against @portkey-ai/gateway', figures: [], skipped: 'the gateway is not among the installed packages' },
 ];
 
