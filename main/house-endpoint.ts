@@ -41,7 +41,7 @@ export function makeEndpoint(options: EndpointOptions): Gateway {
       dispatcher: options.dispatcher,
       keys: store.access,
       limits,
-      catalogue: modelDirectory({ catalogue: house.catalogue, roles: house.roles, gate }),
+      catalogue: modelDirectory({ catalogue: house.catalogue, settings: (role) => store.roles.get(role).value, gate }),
       operations: {
         call: (name, input) => callOperation(operations, name, input),
         pushCloudKey: async (key, push) => {

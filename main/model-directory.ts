@@ -6,17 +6,17 @@ import type { ModelCatalogue, ServedModel } from './gateway/ports.ts';
 
 export interface ModelDirectoryOptions {
   readonly catalogue: () => Catalogue;
-  readonly roles: () => Readonly<Record<RoleId, RoleSettings>>;
+  readonly settings: (role: RoleId) => RoleSettings;
   readonly gate: Gate;
 }
 
 /** What the endpoint asks about names: roles, the models each lists, the spaces that answer. Always from memory. */
-export function modelDirectory({ catalogue, roles, gate }: ModelDirectoryOptions): ModelCatalogue {
+export function modelDirectory({ catalogue, settings, gate }: ModelDirectoryOptions): ModelCatalogue {
   // Asked for with every request, and another only when the catalogue is.
   let listed: { readonly of: Catalogue | null; readonly models: readonly ServedModel[] } = { of: null, models: [] };
   return {
     role(id) {
-      const { policy, maxLocalWaitMs, cloud } = roles()[id];
+      const { policy, maxLocalWaitMs, cloud } = settings(id);
       const space = ROLES[id].task === 'embed' ? gate.roleSpace(id) : null;
       return {
         policy,

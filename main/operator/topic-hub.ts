@@ -21,6 +21,8 @@ const SAMPLE_MS = 1_000;
 /** Rows of a log topic's snapshot. */
 const LOG_ROWS = 500;
 
+const NOBODY: readonly Listener[] = [];
+
 /**
  * What consoles hear: a snapshot of each topic, then what changed. Rows are compared with what was sent last, so that nothing
  * is sent because a room said "something" and nothing is forgotten because it did not. Works only while somebody listens.
@@ -45,7 +47,10 @@ export class TopicHub {
   start(): void {
     const { requests, events } = this.#house;
     this.#unsubscribe.push(
-      requests.subscribe(({ summary }) => this.#push('requests', requestView(summary, this.#house), false)),
+      requests.subscribe(({ summary }) => {
+        // Asked before the view is made: hundreds may end in a second, and mostly nobody looks.
+        if (this.#wanted('requests').length > 0) this.#push('requests', requestView(summary, this.#house), false);
+      }),
       events.subscribe((event) => this.#push('events', eventView(event), event.needsPerson)),
     );
   }
@@ -69,6 +74,7 @@ export class TopicHub {
   }
 
   #wanted(topic: TopicName): readonly Listener[] {
+    if (this.#listeners.size === 0) return NOBODY;
     return [...this.#listeners].flatMap(([listener, topics]) => (topics.has(topic) ? [listener] : []));
   }
 

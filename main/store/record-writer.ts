@@ -7,6 +7,7 @@ import type { Batch, BatchItem } from './worker-api.ts';
 import { WriteBuffer } from './write-buffer.ts';
 
 const MIB = 1024 * 1024;
+const DAY_MS = 86_400_000;
 const BOUNDS = {
   usage: { items: 10_000, bytes: 8 * MIB },
   trace: { items: 20_000, bytes: 32 * MIB },
@@ -42,6 +43,7 @@ export class RecordWriter {
   #cancelTimer: (() => void) | null = null;
   #draining: Promise<boolean> | null = null;
   #isStopped = false;
+  #day = { number: Number.NaN, text: '' };
 
   constructor(options: RecordWriterOptions) {
     this.#options = options;
@@ -65,7 +67,7 @@ export class RecordWriter {
 
   use(entry: UsageEntry): void {
     const { project, role } = entry;
-    const day = new Date(entry.atMs).toISOString().slice(0, 10);
+    const day = this.#dayOf(entry.atMs);
     const key = entry.key ?? '';
     const model = entry.model ?? '';
     const route = entry.route ?? '';
@@ -99,6 +101,13 @@ export class RecordWriter {
     sums.inexact += entry.exact ? 0 : 1;
     sums.costNanoUsd += Math.round((entry.costUsd ?? 0) * 1e9);
     this.#schedule(GATHER_MS);
+  }
+
+  /** UTC, `2026-11-30`. */
+  #dayOf(atMs: number): string {
+    const number = Math.floor(atMs / DAY_MS);
+    if (number !== this.#day.number) this.#day = { number, text: new Date(atMs).toISOString().slice(0, 10) };
+    return this.#day.text;
   }
 
   keyUsed(id: string, atMs: number): void {

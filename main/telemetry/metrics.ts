@@ -11,6 +11,15 @@ export interface GaugeRow {
 }
 export type ReadGauge = () => Iterable<GaugeRow>;
 
+interface Tally {
+  readonly labels: Readonly<Record<'role' | 'route' | 'outcome' | 'code', string>>;
+  requests: number;
+  retries: number;
+  prompt: number;
+  completion: number;
+  usd: number;
+}
+
 /**
  * Prometheus exposition. Label values come from our own small vocabularies and ids, never from a client. Every name stands
  * in docs/metrics.md; a test compares.
@@ -24,6 +33,8 @@ export class Metrics implements RequestObserver {
   readonly #tokens: Counter<'role' | 'route' | 'kind'>;
   readonly #cost: Counter<'role'>;
   readonly #retries: Counter<'role'>;
+  /** Since the last scrape: a family sorts and joins labels for every count, so it is told of many at once. */
+  readonly #tallies = new Map<string, Tally>();
 
   constructor() {
     const registers = [this.#registry];
@@ -107,18 +118,43 @@ export class Metrics implements RequestObserver {
   finished(summary: RequestSummary): void {
     const { role } = summary;
     const route = summary.route ?? 'none';
-    this.#requests.inc({ role, route, outcome: summary.outcome, code: summary.code ?? '' });
-    if (summary.attempts > 1) this.#retries.inc({ role }, summary.attempts - 1);
-    if (summary.usage) {
-      this.#tokens.inc({ role, route, kind: 'prompt' }, summary.usage.promptTokens);
-      this.#tokens.inc({ role, route, kind: 'completion' }, summary.usage.completionTokens);
-      if (summary.usage.costUsd) this.#cost.inc({ role }, summary.usage.costUsd);
+    const { outcome, code, attempts, usage } = summary;
+    const name = `${role} ${route} ${outcome} ${code ?? ''}`;
+    let tally = this.#tallies.get(name);
+    if (tally === undefined) {
+      tally = {
+        labels: { role, route, outcome, code: code ?? '' },
+        requests: 0,
+        retries: 0,
+        prompt: 0,
+        completion: 0,
+        usd: 0,
+      };
+      this.#tallies.set(name, tally);
     }
+    tally.requests += 1;
+    tally.retries += Math.max(0, attempts - 1);
+    tally.prompt += usage?.promptTokens ?? 0;
+    tally.completion += usage?.completionTokens ?? 0;
+    tally.usd += usage?.costUsd ?? 0;
     if (summary.acrossGap) return;
     if (summary.queueMs !== null) this.#queue.observe({ role }, summary.queueMs / 1000);
     if (summary.outcome !== 'success') return;
     this.#duration.observe({ role, route }, summary.totalMs / 1000);
     if (summary.firstByteMs !== null) this.#firstByte.observe({ role, route }, summary.firstByteMs / 1000);
+  }
+
+  /** What was counted since the last time goes to the families. */
+  #settle(): void {
+    for (const { labels, requests, retries, prompt, completion, usd } of this.#tallies.values()) {
+      const { role, route } = labels;
+      this.#requests.inc(labels, requests);
+      if (retries > 0) this.#retries.inc({ role }, retries);
+      if (prompt > 0) this.#tokens.inc({ role, route, kind: 'prompt' }, prompt);
+      if (completion > 0) this.#tokens.inc({ role, route, kind: 'completion' }, completion);
+      if (usd > 0) this.#cost.inc({ role }, usd);
+    }
+    this.#tallies.clear();
   }
 
   /** Names of every family that is registered, for the check against docs/metrics.md. */
@@ -128,6 +164,7 @@ export class Metrics implements RequestObserver {
 
   /** Prometheus text format 0.0.4. */
   exposition(): Promise<string> {
+    this.#settle();
     return this.#registry.metrics();
   }
 

@@ -5,25 +5,24 @@ const KEPT = 1000;
 
 /** The newest finished requests with their traces, in memory: the live table, and traces before they are on disk. */
 export class RecentRequests<Trace extends { readonly summary: RequestSummary }> {
-  readonly #traces = new Map<RequestId, Trace>();
+  /** A ring: each takes the place of the oldest. One is looked for seldom, and added with every request. */
+  readonly #traces: Trace[] = [];
+  #next = 0;
   readonly #listeners = new Set<(trace: Trace) => void>();
 
   add(trace: Trace): void {
-    this.#traces.set(trace.summary.id, trace);
-    if (this.#traces.size > KEPT) {
-      const oldest = this.#traces.keys().next().value;
-      if (oldest !== undefined) this.#traces.delete(oldest);
-    }
+    this.#traces[this.#next] = trace;
+    this.#next = (this.#next + 1) % KEPT;
     for (const listener of this.#listeners) listener(trace);
   }
 
   get(id: RequestId): Trace | null {
-    return this.#traces.get(id) ?? null;
+    return this.#traces.find(({ summary }) => summary.id === id) ?? null;
   }
 
   /** Newest first. */
   list(): readonly Trace[] {
-    return [...this.#traces.values()].reverse();
+    return [...this.#traces.slice(this.#next), ...this.#traces.slice(0, this.#next)].reverse();
   }
 
   /** @returns its own unsubscribe. */
