@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../../main/domain/time.ts';
 import type { CallFailure, Trailers, Usage } from '../wire/calls.ts';
-import type { IncomingCall } from '../wire/stream.ts';
+import { type IncomingCall, whenAborted } from '../wire/stream.ts';
 import { ChatAssembler } from './assemble-chat.ts';
 import type { EngineHttp, RunningExchange } from './engine-http.ts';
 import type { ExchangeSink } from './exchange.ts';
@@ -60,7 +60,7 @@ class Relay implements ExchangeSink {
   readonly #classify: ClassifyError;
   readonly #resolve: (outcome: ChatOutcome) => void;
   readonly #reject: (reason: unknown) => void;
-  readonly #onAbort = () => this.#aborted();
+  #leave: () => void = () => undefined;
   #running: RunningExchange | null = null;
   #scanner: SseScanner | null = null;
   #assembler: ChatAssembler | null = null;
@@ -92,12 +92,8 @@ class Relay implements ExchangeSink {
   }
 
   start(): void {
-    const { signal } = this.#call;
-    if (signal.aborted) {
-      this.#reject(signal.reason);
-      return;
-    }
-    signal.addEventListener('abort', this.#onAbort, { once: true });
+    this.#leave = whenAborted(this.#call, () => this.#aborted());
+    if (this.#over) return;
     this.#startedMs = this.#clock.nowMs();
     const { path, body, firstByteMs, betweenMs, headers = {} } = this.#exchange;
     this.#running = this.#http.stream({ method: 'POST', path, body, firstByteMs, betweenMs, headers }, this);
@@ -252,7 +248,7 @@ class Relay implements ExchangeSink {
 
   #settle(settle: () => void): void {
     this.#over = true;
-    this.#call.signal.removeEventListener('abort', this.#onAbort);
+    this.#leave();
     settle();
   }
 }

@@ -1,5 +1,6 @@
+import { AbortListeners } from '../wire/abort-listeners.ts';
 import type { CallFailure, CallHead, ResponseHead, Trailers } from '../wire/calls.ts';
-import type { IncomingCall } from '../wire/stream.ts';
+import { type IncomingCall, whenAborted } from '../wire/stream.ts';
 
 /** A call as its engine serves it: aborted by the control plane, or given up by the agent when the engine is lost. */
 export class EngineCall implements IncomingCall {
@@ -7,9 +8,9 @@ export class EngineCall implements IncomingCall {
   readonly body: Uint8Array;
   readonly controller: string;
   readonly #call: IncomingCall;
-  readonly #controller = new AbortController();
+  readonly #abort = new AbortListeners();
   readonly #release: () => void;
-  readonly #onAbort = () => this.#controller.abort();
+  readonly #leave: () => void;
   #wrote = false;
   #over = false;
 
@@ -20,12 +21,15 @@ export class EngineCall implements IncomingCall {
     this.head = call.head;
     this.body = call.body;
     this.controller = call.controller;
-    if (call.signal.aborted) this.#controller.abort();
-    else call.signal.addEventListener('abort', this.#onAbort, { once: true });
+    this.#leave = whenAborted(call, () => this.#abort.abort());
   }
 
   get signal(): AbortSignal {
-    return this.#controller.signal;
+    return this.#abort.signal;
+  }
+
+  onAbort(listener: () => void): () => void {
+    return this.#abort.on(listener);
   }
 
   respond(head: ResponseHead): void {
@@ -54,14 +58,14 @@ export class EngineCall implements IncomingCall {
   giveUp(failure: CallFailure): void {
     const wrote = this.#wrote;
     this.fail(wrote ? { ...failure, code: 'stream_interrupted', afterFirstByte: true } : failure);
-    this.#controller.abort();
+    this.#abort.abort();
   }
 
   #close(): boolean {
     if (this.#over) return false;
     this.#over = true;
     this.#release();
-    this.#call.signal.removeEventListener('abort', this.#onAbort);
+    this.#leave();
     return true;
   }
 }

@@ -1,3 +1,4 @@
+import { AbortListeners } from './abort-listeners.ts';
 import { BodyPool } from './bodypool.ts';
 import { CallFailure, type CallHead, type ResponseHead, type Trailers } from './calls.ts';
 import {
@@ -155,8 +156,7 @@ class IncomingStream implements IncomingCall {
   /** Last frame, waiting for the bytes before it. */
   #last: { readonly type: typeof FRAME.end | typeof FRAME.failure; readonly json: string } | null = null;
   #over = false;
-  #aborted = false;
-  #abort: AbortController | null = null;
+  readonly #abort = new AbortListeners();
   #waiters: (() => void)[] = [];
 
   constructor(mux: Mux, context: StreamContext) {
@@ -167,13 +167,12 @@ class IncomingStream implements IncomingCall {
     this.#out = new Outflow(mux, context.writer, context.id, 0, () => this.#emptied());
   }
 
-  /** Made on first use: most calls end before anybody asks. */
   get signal(): AbortSignal {
-    if (this.#abort === null) {
-      this.#abort = new AbortController();
-      if (this.#aborted) this.#abort.abort();
-    }
     return this.#abort.signal;
+  }
+
+  onAbort(listener: () => void): () => void {
+    return this.#abort.on(listener);
   }
 
   expectBody(length: number, prefix: Uint8Array, pool: BodyPool): void {
@@ -228,9 +227,8 @@ class IncomingStream implements IncomingCall {
   /** Cancelled, or the session is lost. */
   abort(): void {
     if (this.#over) return;
-    this.#aborted = true;
     this.#finish();
-    this.#abort?.abort();
+    this.#abort.abort();
   }
 
   respond(head: ResponseHead): void {

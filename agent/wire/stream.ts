@@ -39,6 +39,11 @@ export interface IncomingCall {
   readonly body: Uint8Array;
   /** Aborted when the controller cancels or its session is lost. */
   readonly signal: AbortSignal;
+  /**
+   * Runs `listener` when the signal aborts, at once if it has. Returns what forgets it. Absent: ask the signal, which costs more
+   * than the rest of a short call's life; see `whenAborted`.
+   */
+  onAbort?(listener: () => void): () => void;
   respond(head: ResponseHead): void;
   /** False: the window or the socket is full; wait for `drained` before producing more. `chunk` must not change afterwards. */
   write(chunk: Uint8Array): boolean;
@@ -49,3 +54,12 @@ export interface IncomingCall {
 }
 
 export type CallServer = (call: IncomingCall) => void;
+
+/** `IncomingCall.onAbort`, by the signal where the call has none. */
+export function whenAborted(call: IncomingCall, listener: () => void): () => void {
+  if (call.onAbort !== undefined) return call.onAbort(listener);
+  const { signal } = call;
+  if (signal.aborted) listener();
+  else signal.addEventListener('abort', listener, { once: true });
+  return () => signal.removeEventListener('abort', listener);
+}
