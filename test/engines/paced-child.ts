@@ -24,7 +24,11 @@ async function answer(message: ToChild): Promise<FromChild> {
     case 'counts':
       return {
         told: 'counts',
-        counts: engine?.counts() ?? { encodes: {}, chats: { begun: 0, completed: 0, left: 0, most: 0 }, bodies: [] },
+        counts: engine?.counts() ?? {
+          encodes: {},
+          chats: { begun: 0, completed: 0, left: 0, most: 0, tokens: 0 },
+          bodies: [],
+        },
       };
     case 'forget':
       engine?.forget();

@@ -24,8 +24,15 @@ export interface PacedOptions {
 export interface PacedCounts {
   /** How often each text was encoded to the end, over all requests. */
   readonly encodes: Readonly<Record<string, number>>;
-  /** Chats begun, completed, left by their client before the end, and the most that were here at the same time. */
-  readonly chats: { readonly begun: number; readonly completed: number; readonly left: number; readonly most: number };
+  readonly chats: {
+    readonly begun: number;
+    readonly completed: number;
+    /** By their client, before the end. */
+    readonly left: number;
+    /** That were here at the same time. */
+    readonly most: number;
+    readonly tokens: number;
+  };
   /** The model field of every chat, in order. */
   readonly bodies: readonly string[];
 }
@@ -103,7 +110,7 @@ export async function startPaced(options: PacedOptions): Promise<PacedEngine> {
   const marker = `<__paced_${process.pid}_${Math.random().toString(36).slice(2)}__>`;
   const vectors = new Map<string, Float32Array>();
   let encodes: Record<string, number> = {};
-  let chats = { begun: 0, completed: 0, left: 0, most: 0 };
+  let chats = { begun: 0, completed: 0, left: 0, most: 0, tokens: 0 };
   let present = 0;
   let bodies: string[] = [];
 
@@ -172,6 +179,7 @@ export async function startPaced(options: PacedOptions): Promise<PacedEngine> {
       const whole = await pace.run(count, job, (at) => {
         const word = WORDS[at % WORDS.length] ?? '';
         text += word;
+        chats.tokens += 1;
         if (body.stream) chunk([{ finish_reason: null, index: 0, delta: { content: word } }]);
       });
       if (!whole) {
@@ -261,7 +269,7 @@ export async function startPaced(options: PacedOptions): Promise<PacedEngine> {
     counts: () => ({ encodes: { ...encodes }, chats: { ...chats }, bodies: [...bodies] }),
     forget: () => {
       encodes = {};
-      chats = { begun: 0, completed: 0, left: 0, most: 0 };
+      chats = { begun: 0, completed: 0, left: 0, most: 0, tokens: 0 };
       bodies = [];
     },
     async stop() {
