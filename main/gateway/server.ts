@@ -64,7 +64,7 @@ export class Gateway {
   constructor(ports: GatewayPorts, settings: GatewaySettings, options: GatewayOptions = {}) {
     this.#settings = settings;
     this.#options = options;
-    this.#ids = new RequestIds(ports.randomBytes);
+    this.#ids = new RequestIds(ports.randomBytes, ports.clock);
     this.#sessions = new ConsoleSessions(ports.clock, ports.randomBytes);
     const readers = new EventReaders();
     this.#sockets = new ConsoleSockets({ ...ports, sessions: this.#sessions, readers });
