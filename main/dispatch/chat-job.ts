@@ -84,9 +84,20 @@ export class ChatJob implements Job {
       return;
     }
     const { stream, wantsUsage, path, body } = this.#work;
+    // These two and no more: the settings they come from may hold others, and a head with a member too many is copied.
+    const { firstByteMs, betweenTokensMs } = this.#timeouts;
     const mine = () => this.#attempt === attempt;
     this.#call = opener.open(
-      { op: 'chat', engine: provider.engine, model: provider.model, stream, wantsUsage, path, ...this.#timeouts },
+      {
+        op: 'chat',
+        engine: provider.engine,
+        model: provider.model,
+        stream,
+        wantsUsage,
+        path,
+        firstByteMs,
+        betweenTokensMs,
+      },
       body,
       {
         onHead: (head) => {
