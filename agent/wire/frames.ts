@@ -98,6 +98,8 @@ export class FrameWriter {
   #block: Buffer = Buffer.alloc(0);
   #start = 0;
   #end = 0;
+  /** The data frame that was written last, while nothing has been written behind it. */
+  #data: { readonly id: number; readonly at: number; length: number } | null = null;
 
   constructor(send: (message: Buffer) => void) {
     this.#send = send;
@@ -113,6 +115,7 @@ export class FrameWriter {
     const message = this.#block.subarray(this.#start, this.#end);
     this.#end += HEADROOM_BYTES;
     this.#start = this.#end;
+    this.#data = null;
     this.#send(message);
   }
 
@@ -131,10 +134,27 @@ export class FrameWriter {
     this.#block.write(text, at);
   }
 
-  /** At most MAX_DATA_BYTES. */
+  /**
+   * At most MAX_DATA_BYTES. What follows bytes of the same stream that still wait here becomes part of their frame: the tokens of
+   * one turn reach the other side, and its client, as one piece.
+   */
   data(id: number, payload: Uint8Array): void {
-    const at = this.#header(FRAME.data, id, payload.length);
+    const { length } = payload;
+    const open = this.#data;
+    if (open !== null && open.id === id && open.length + length <= MAX_DATA_BYTES && this.#fits(length)) {
+      this.#block.set(payload, this.#end);
+      this.#end += length;
+      open.length += length;
+      this.#block.writeUInt32BE(((FRAME.data << 24) | open.length) >>> 0, open.at);
+      return;
+    }
+    const at = this.#header(FRAME.data, id, length);
     this.#block.set(payload, at);
+    this.#data = { id, at: at - FRAME_HEADER_BYTES, length };
+  }
+
+  #fits(bytes: number): boolean {
+    return this.#block.length - this.#end >= bytes;
   }
 
   window(id: number, bytes: number): void {
@@ -150,7 +170,8 @@ export class FrameWriter {
   #header(type: FrameType, id: number, length: number): number {
     if (id > MAX_STREAM_ID) throw new RangeError('Stream ids are 48 bits.');
     const total = FRAME_HEADER_BYTES + length;
-    if (this.#block.length - this.#end < total) {
+    this.#data = null;
+    if (!this.#fits(total)) {
       this.flush();
       this.#block = Buffer.allocUnsafeSlow(HEADROOM_BYTES + MAX_MESSAGE_BYTES);
       this.#start = HEADROOM_BYTES;
