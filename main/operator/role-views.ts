@@ -194,6 +194,8 @@ export async function roleModels(
   >();
   for (const node of house.fleet.nodes()) {
     for (const engine of node.heartbeat?.engines ?? []) {
+      // What an agent reaches on the internet counts as cloud, OpenRouter's models among it.
+      if (engine.reach === 'public') continue;
       for (const model of engine.models) {
         if (!model.tasks.includes(task)) continue;
         const seen = local.get(model.model) ?? {

@@ -113,7 +113,7 @@ describeWithChromium('the console over a cloud that is short', () => {
     await expect.poll(() => rows.count()).toBe(1);
     const row = rows.first();
     expect(await row.getAttribute('data-row')).toBe(id);
-    expect(await row.textContent()).toMatch(/code-assistant.*cloud overflow.*alpha/);
+    expect(await row.textContent()).toMatch(/code-assistant.*overflow.*alpha/);
     await row.click();
 
     const { steps } = await house.operator.get<{ steps: Record<string, unknown>[] }>(`requests/${id}`);
@@ -134,11 +134,18 @@ describeWithChromium('the console over a cloud that is short', () => {
     expect((await house.standIn.calls()).filter(({ route }) => route === 'chat')).toHaveLength(1);
   });
 
+  it('names as models of your machines none that only OpenRouter has', async () => {
+    await go('roles/code-assistant');
+    const side = page.getByRole('complementary', { name: 'code-assistant' });
+    await side.getByLabel('Choose local models by itself').uncheck();
+    await side.getByText('On your machines: org/chat', { exact: true }).waitFor();
+  });
+
   it('draws the cuts, cooldowns and recoveries of a storm of 429s as the budget records them', async () => {
     await go('budget');
     await page.getByRole('radio', { name: '5 min' }).check({ force: true });
     const panel = page.locator('.panel', { has: page.getByRole('heading', { name: 'Cloud permits', exact: true }) });
-    await panel.locator('.recharts-area-area').waitFor();
+    await panel.locator('.recharts-area-area').waitFor({ state: 'attached' }); // nothing is in flight: as high as nothing
     expect(await house.budget()).toMatchObject({ ceiling: 16, effective: 16, cuts: [], cooldowns: [], steps: [] });
     await house.standIn.order({ account: { concurrency: 5, retryAfterS: 2 }, forget: true });
     const leave = new AbortController();
