@@ -40,7 +40,7 @@ export function Panel(props: PanelProps): ReactElement {
       {(props.title || props.tools || stale !== null) && (
         <header>
           {props.title && <h3>{props.title}</h3>}
-          {props.sub && stale === null && <span className="sub">{props.sub}</span>}
+          {props.sub && <span className="sub">{props.sub}</span>}
           {stale !== null && <span className="stale-line">{t('panel.stale', { age: f.duration(stale) })}</span>}
           {props.tools && <div className="tools">{props.tools}</div>}
         </header>

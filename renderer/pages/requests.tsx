@@ -159,16 +159,13 @@ function columnsOf({ t, f }: I18n): readonly Column<RequestView>[] {
     },
     { id: 'project', head: t('keys.project'), cell: (row) => row.projectName },
     { id: 'role', head: t('requests.role'), cell: (row) => row.role },
-    { id: 'model', head: t('requests.model'), cell: (row) => <code>{<Short text={row.model} most={20} />}</code> },
+    { id: 'model', head: t('requests.model'), cell: (row) => <code>{<Short text={row.model} most={18} />}</code> },
     {
       id: 'route',
       head: t('requests.route'),
-      cell: (row) => (
-        <>
-          {row.route === null ? UNKNOWN : t(`kind.${row.route}`)}
-          {row.overflowed && <span className="quiet"> {t('requests.overflowed')}</span>}
-        </>
-      ),
+      // An overflow is always to the cloud.
+      cell: (row) =>
+        row.overflowed ? t('requests.overflowed') : row.route === null ? UNKNOWN : t(`kind.${row.route}`),
     },
     {
       id: 'provider',

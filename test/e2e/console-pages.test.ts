@@ -73,7 +73,9 @@ describeWithChromium('the console in Chromium', () => {
     await charts.nth(0).getByRole('button', { name: 'Table' }).click();
     const rows = charts.nth(0).locator('tbody tr');
     expect(await rows.count()).toBe(180);
-    expect(await rows.nth(0).locator('td').count()).toBe(6);
+    // Time, five roles, what happened.
+    expect(await rows.nth(0).locator('td').count()).toBe(7);
+    expect(await charts.nth(0).getByText('mac-studio asleep').count()).toBe(1);
     expect(await charts.nth(0).getByText('—').count()).toBeGreaterThan(10);
   });
 
