@@ -172,7 +172,7 @@ export class CloudHouse {
   }
 
   static #agent(standIn: StandIn, start: AgentStart): Promise<Agent> {
-    return startAgent({ ...start, args: ['--openrouter-url', standIn.url, ...(start.args ?? [])] });
+    return startAgent({ ...start, args: ['--openrouter-url', standIn.url, '--no-encoder', ...(start.args ?? [])] });
   }
 
   /** The same agent again: its folder, its address, a new process. */
@@ -183,7 +183,7 @@ export class CloudHouse {
     await agent.stop();
     const again = await startAgent({
       dataDir: agent.dataDir,
-      args: ['--openrouter-url', this.standIn.url, '--listen', agent.listen],
+      args: ['--openrouter-url', this.standIn.url, '--no-encoder', '--listen', agent.listen],
       env,
     });
     this.agents[at] = again;
