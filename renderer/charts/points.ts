@@ -66,20 +66,18 @@ const ROUND_STEPS_MS = [
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE_MS),
   ...[1, 2, 3, 6, 12].map((hours) => hours * HOUR_MS),
 ];
-/** Nearer to an edge than this part of the span a label would lie on the one there, or outside. */
-const EDGE_SHARE = 0.09;
-
 /**
- * Moments at which a clock shows round figures, at most five of them and away from the edges. `zoneMs` is how far the local clock is
- * ahead of UTC. Spans of more than two days, which no such step divides, get even parts.
+ * Moments at which a clock shows round figures, at most five of them. `zoneMs` is how far the local clock is ahead of UTC;
+ * `endShare` is the part of the span before its end that is left free for what stands there. Spans of more than two days, which no
+ * such step divides, get even parts.
  */
-export function timeTicks(fromMs: number, toMs: number, zoneMs: number): number[] {
+export function timeTicks(fromMs: number, toMs: number, zoneMs: number, endShare: number): number[] {
   const span = toMs - fromMs;
   const step = ROUND_STEPS_MS.find((one) => span / one <= 5);
   if (step === undefined || span <= 0) return ticks(fromMs, toMs);
   const first = Math.ceil((fromMs + zoneMs) / step) * step - zoneMs;
   const all = Array.from({ length: Math.floor((toMs - first) / step) + 1 }, (_, at) => first + at * step);
-  return all.filter((at) => toMs - at >= EDGE_SHARE * span);
+  return all.filter((at) => toMs - at >= endShare * span);
 }
 
 /** On which side of its line a label stands. */

@@ -67,6 +67,8 @@ export interface TimeSeriesProps {
 
 const NO_MARKS: readonly ChartMark[] = [];
 const NO_SPANS: readonly ChartSpan[] = [];
+/** "now" at the right edge, a gap, and half of a time before it. */
+const END_PX = 52;
 /** What a chart is as wide as before it has been measured. */
 const FIRST_WIDTH = 420;
 
@@ -120,15 +122,17 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
   const bottom = props.domain?.[0] ?? 0;
   const yTicks = nothing ? [bottom] : valueTicks(bottom, top, props.format);
   const axis = axisWidth(yTicks.map(props.format));
-  const xTicks = timeTicks(props.fromMs, props.toMs, -60_000 * new Date(props.toMs).getTimezoneOffset());
-  if (props.live && xTicks.at(-1) !== props.toMs) xTicks.push(props.toMs);
   const [width, setWidth] = useState(FIRST_WIDTH);
+  const plotWidth = Math.max(1, width - axis - MARGIN.right);
+  const zoneMs = -60_000 * new Date(props.toMs).getTimezoneOffset();
+  const xTicks = timeTicks(props.fromMs, props.toMs, zoneMs, END_PX / plotWidth);
+  if (props.live && xTicks.at(-1) !== props.toMs) xTicks.push(props.toMs);
   const marks = (props.marks ?? []).filter((mark) => mark.atMs >= props.fromMs && mark.atMs <= props.toMs);
   const sides = labelSides(
     marks,
     props.fromMs,
     props.toMs,
-    Math.max(0, ...marks.map(({ label }) => labelPx(label))) / Math.max(1, width - axis - MARGIN.right),
+    Math.max(0, ...marks.map(({ label }) => labelPx(label))) / plotWidth,
   );
   const reachMs = (props.toMs - props.fromMs) / 100;
   const { drag, handlers } = useStretch(props, axis);

@@ -4,6 +4,8 @@
 export const UNKNOWN = '—';
 type Maybe = number | null | undefined;
 
+/** What was paid is never shown as nothing. */
+const LEAST_USD = 0.0001;
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -108,7 +110,11 @@ export function createFormats(locale: string, words: FormatWords, timeZone?: str
         if (v < 1e6) return `${number(v / 1e3)} kB`;
         return v < 1e9 ? `${number(v / 1e6)} MB` : `${number(v / 1e9, 1)} GB`;
       }),
-    usd: (value) => known(value, (v) => (v !== 0 && Math.abs(v) < 0.1 ? usdFine : usdCents).format(v)),
+    usd: (value) =>
+      known(value, (v) => {
+        if (v > 0 && v < LEAST_USD) return `<${usdFine.format(LEAST_USD)}`;
+        return (v !== 0 && Math.abs(v) < 0.1 ? usdFine : usdCents).format(v);
+      }),
     cosine: (value) => known(value, (v) => number(Math.floor(v * 1e4 + 1e-6) / 1e4, 4)),
     clock: (atMs) => known(atMs, (v) => clock.format(v)),
     moment: (atMs) => known(atMs, (v) => moment.format(v)),

@@ -9,6 +9,7 @@ import { Status, type Tone } from '../components/status.tsx';
 import { UNKNOWN } from '../format/format.ts';
 import { type I18n, useI18n } from '../i18n/i18n.tsx';
 import { useRead, useTopic } from '../state/console.tsx';
+import { placeHash } from '../state/ui-store.ts';
 import { FILTER_FIELDS, type FilterToken, matchesAll, parseToken, tokenText } from './request-filter.ts';
 import { TraceSide } from './request-trace.tsx';
 
@@ -59,7 +60,7 @@ export function RequestsPage(): ReactElement {
           error={!live && !stored.data ? stored.error : null}
           onRetry={() => void stored.refetch()}
           minHeight={300}
-          empty={all.length === 0 ? { why: t('requests.empty') } : null}
+          empty={all.length === 0 ? { why: t('requests.empty'), action: <KeysLink /> } : null}
           noMatch={all.length > 0 && shown.length === 0 ? () => setTokens([]) : null}
         >
           <DataTable
@@ -79,6 +80,11 @@ export function RequestsPage(): ReactElement {
       {place.target && <TraceSide key={place.target} id={place.target} onClose={() => go('requests')} />}
     </div>
   );
+}
+
+function KeysLink(): ReactElement {
+  const { t } = useI18n();
+  return <a href={placeHash('keys')}>{t('go.look', { page: t('page.keys') })}</a>;
 }
 
 function newestFirst(live: readonly RequestView[], stored: readonly RequestView[]): RequestView[] {

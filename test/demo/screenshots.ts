@@ -29,6 +29,10 @@ async function firstRun(camera: Camera): Promise<void> {
     await page.locator('.holders .status.ok').first().waitFor();
     await page.getByRole('button', { name: 'Send a test request' }).click();
     await page.getByText('answered in').waitFor();
+    // Once more: the first one waits for the encoder to be loaded.
+    await page.getByRole('button', { name: 'Send a test request' }).click();
+    await page.getByRole('button', { name: 'Send a test request' }).waitFor();
+    await page.getByText('answered in').waitFor();
     await camera.shots(page, 'first-run');
   } finally {
     await plane.stop();
@@ -54,7 +58,7 @@ async function leftAtOnce(fleet: DemoFleet, id: string): Promise<boolean> {
     `requests/${id}`,
   );
   const estimate = steps.find(({ step }) => step === 'estimated');
-  return (estimate?.waitMs ?? 0) > (estimate?.thresholdMs ?? Number.POSITIVE_INFINITY);
+  return (estimate?.waitMs ?? 0) > 1.1 * (estimate?.thresholdMs ?? Number.POSITIVE_INFINITY);
 }
 
 async function firstThat<Item>(all: readonly Item[], fits: (one: Item) => Promise<boolean>): Promise<Item | undefined> {

@@ -85,12 +85,16 @@ describe('an axis', () => {
   it('has its times where a clock shows round figures, and none near its end', () => {
     const minute = 60_000;
     // 5 min from 10:00:30: whole minutes, 10:05 is 30 s before the end.
-    expect(timeTicks(600.5 * minute, 605.5 * minute, 0)).toEqual([601, 602, 603, 604, 605].map((at) => at * minute));
-    expect(timeTicks(600 * minute, 605 * minute, 0).at(-1)).toBe(604 * minute);
+    expect(timeTicks(600.5 * minute, 605.5 * minute, 0, 0.09)).toEqual(
+      [601, 602, 603, 604, 605].map((at) => at * minute),
+    );
+    expect(timeTicks(600 * minute, 605 * minute, 0, 0.09).at(-1)).toBe(604 * minute);
+    // In a narrow chart 10:05 would lie on "now".
+    expect(timeTicks(600.5 * minute, 605.5 * minute, 0, 0.18).at(-1)).toBe(604 * minute);
     // A day in a zone half an hour ahead: 06:00 there is 05:30 here.
-    expect(timeTicks(0, 1440 * minute, 30 * minute)).toEqual([330, 690, 1050].map((at) => at * minute));
+    expect(timeTicks(0, 1440 * minute, 30 * minute, 0.09)).toEqual([330, 690, 1050].map((at) => at * minute));
     // Weeks: even parts.
-    expect(timeTicks(0, 28 * 1440 * minute, 0)).toEqual(ticks(0, 28 * 1440 * minute));
+    expect(timeTicks(0, 28 * 1440 * minute, 0, 0.09)).toEqual(ticks(0, 28 * 1440 * minute));
   });
 });
 

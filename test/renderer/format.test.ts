@@ -55,6 +55,7 @@ describe('figures', () => {
     expect(fr.number(58.2, 1)).toBe('58,2');
     expect(en.usd(3.12)).toBe('$3.12');
     expect(en.usd(0.0042)).toBe('$0.0042');
+    expect(en.usd(0.00002)).toBe('<$0.0001');
     expect(en.gigabytes(31.2e9)).toBe('31.2');
     expect([en.bytes(118), en.bytes(2400), en.bytes(310e6)]).toEqual(['118 B', '2 kB', '310 MB']);
     expect(en.percent(0.774)).toBe('77 %');
