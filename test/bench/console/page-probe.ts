@@ -32,7 +32,7 @@ export function installProbe(): void {
           const { port1, port2 } = new MessageChannel();
           port1.onmessage = () => {
             probe.painted[index] = performance.timeOrigin + performance.now();
-            // A channel that is never closed stays for ever: 8 MiB an hour, which looked like the console's.
+            // A channel that is never closed would stay, and be counted as the console's memory.
             port1.close();
           };
           port2.postMessage(null);
