@@ -66,6 +66,8 @@ export class Connection implements ResponseSink {
   generation = 0;
   /** Requests answered on the present socket: above 0, it may have been closed by the engine while it lay idle. */
   served = 0;
+  /** A byte of the answer to the last request has come. */
+  heard = false;
   readonly #url: URL;
   readonly #watch: SocketWatch;
   readonly #goOn = () => !this.#paused && this.#reader !== null;
@@ -105,6 +107,7 @@ export class Connection implements ResponseSink {
   /** Only when the one before has ended, or was aborted. */
   send(request: SentRequest, handler: ResponseHandler): void {
     this.#running = { request, handler };
+    this.heard = false;
     if (this.#destroyed) queueMicrotask(() => this.#broke(new ConnectionError('ECONNABORTED')));
     else if (this.#connected) this.#begin();
     else this.#open();
@@ -157,6 +160,8 @@ export class Connection implements ResponseSink {
       this.#idleMs = idleMs;
       this.#socket?.setTimeout(idleMs);
     }
+    // A reader that paused at the last piece has nothing to resume for: the next answer must not wait for it.
+    this.resume();
     handler?.onEnd();
   }
 
@@ -276,7 +281,10 @@ export class Connection implements ResponseSink {
     let taken = -1;
     try {
       // Nobody asked: what comes between two answers belongs to none.
-      if (reader !== null) taken = reader.push(bytes, 0, this.#goOn);
+      if (reader !== null) {
+        this.heard = true;
+        taken = reader.push(bytes, 0, this.#goOn);
+      }
     } catch {
       // A handler failed; its own sentence is told by nobody.
     }

@@ -213,10 +213,13 @@ export class DialectAdapter implements EngineAdapter {
       try {
         const answers: EmbedAnswer[] = [];
         const { maxBatch } = model.report;
-        const watch =
-          chain !== null && isUnseen(before)
-            ? await this.#sentinels.check(connection, chain, { model: head.model, maxBatch }, known)
-            : null;
+        // A forwarder's pid says nothing, and one that is pointed elsewhere while the engine before lives on leaves the witnesses
+        // with that one: where a connection leads shows in what it gives. For each request anew only behind what is unseen.
+        const checked =
+          chain === null
+            ? null
+            : await this.#sentinels.check(connection, chain, { model: head.model, maxBatch }, known);
+        const watch = isUnseen(before) ? checked : null;
         for (const part of parts) answers.push(await (watch === null ? own(part) : watch(part, own)));
         await this.#isStill(before.mark, connection, model, signal);
         return { answers, mark: before.mark };

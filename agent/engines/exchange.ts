@@ -28,6 +28,9 @@ export interface ExchangeSink {
   onFailure(failure: EngineFailure): void;
 }
 
+/** A socket that was closed while it lay idle says so within one way there and back. Later the engine has begun. */
+const MOMENT_MS = 1000;
+
 const NO_ANSWER = 'The engine closed the connection without an answer.';
 
 /** The socket that was agreed on is gone; nothing was sent on the new one. The caller looks at it and decides. */
@@ -44,6 +47,7 @@ export class Exchange implements ResponseHandler {
   readonly #sink: ExchangeSink;
   readonly #clock: Clock;
   #isSent = false;
+  #sentAtMs = 0;
   #headSeen = false;
   #settled = false;
   #retried = false;
@@ -64,6 +68,7 @@ export class Exchange implements ResponseHandler {
     this.#deadline(firstByteMs);
     const own = body === undefined ? { ...headers } : { 'content-type': 'application/json', ...headers };
     this.#isSent = true;
+    this.#sentAtMs = this.#clock.nowMs();
     this.#connection.send({ method, path, headers: own, body: body ?? null }, this);
   }
 
@@ -80,7 +85,8 @@ export class Exchange implements ResponseHandler {
   }
 
   resume(): void {
-    if (!this.#paused) return;
+    // Over: the connection may be another's by now.
+    if (!this.#paused || this.#settled) return;
     this.#paused = false;
     this.progress();
     this.#connection.resume();
@@ -120,7 +126,7 @@ export class Exchange implements ResponseHandler {
     if (this.#settled) return;
     // An idle socket may be closed by the engine in the very moment in which it is used again. That, and only that, is worth
     // one more try: a kept socket, and not a byte of the answer.
-    if (!this.#headSeen && !this.#retried && this.#connection.served > 0 && isClosedSocket(error)) {
+    if (!this.#retried && this.#connection.served > 0 && this.#isUnheard() && isClosedSocket(error)) {
       this.#retried = true;
       this.#connection.served = 0;
       this.#isSent = false;
@@ -130,6 +136,11 @@ export class Exchange implements ResponseHandler {
       return;
     }
     this.#fail(error instanceof SocketReplaced ? error : this.#classify(error));
+  }
+
+  /** Nothing shows that the engine has begun: no byte of an answer, interim ones included, and it was a moment ago. */
+  #isUnheard(): boolean {
+    return !this.#connection.heard && this.#clock.nowMs() - this.#sentAtMs <= MOMENT_MS;
   }
 
   #classify(error: Error): EngineFailure {

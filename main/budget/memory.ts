@@ -12,9 +12,9 @@ export interface BudgetMemory {
 /** What is older says nothing about the account any more: a plateau is tried again after as long. */
 export const MEMORY_MS = 600_000;
 
-/** How old it is; null: there is none, or it is of no use (too old, or from a clock that has been set back since). */
+/** How old it is; null: there is none, or it is of no use (too old, or from a clock that has been set back since). A cooldown holds until it ends. */
 export function ageOf(memory: BudgetMemory | null, wallMs: number): number | null {
   if (memory === null) return null;
   const ageMs = wallMs - memory.atWallMs;
-  return ageMs >= 0 && ageMs <= MEMORY_MS ? ageMs : null;
+  return ageMs >= 0 && ageMs <= Math.max(MEMORY_MS, memory.limit.coolsForMs) ? ageMs : null;
 }

@@ -13,6 +13,8 @@ import type { Clock, Random } from '../domain/time.ts';
 import type { BudgetStateStore, Json } from '../store/ports.ts';
 
 const count = z.number().min(0).max(1e6);
+/** OpenRouter may ask for a day's pause; jitter comes on top, and behind it the wait for a step. */
+const distance = z.number().min(0).max(172_800_000);
 const permits = z.number().int().min(0).max(256);
 const Learnt: z.ZodType<BudgetMemory> = z.object({
   atWallMs: z.number(),
@@ -22,8 +24,8 @@ const Learnt: z.ZodType<BudgetMemory> = z.object({
     ceiling: permits,
     plateau: z.object({ value: permits, waitMs: z.number().min(0).max(3_600_000) }).nullable(),
     baseMs: count,
-    coolsForMs: z.number().min(0).max(86_400_000),
-    nextStepInMs: z.number().min(0).max(3_600_000),
+    coolsForMs: distance,
+    nextStepInMs: distance,
   }),
   starts: z.array(z.tuple([count, z.number().int().min(0).max(100_000)])).max(62),
 });
@@ -31,7 +33,8 @@ const Stored = z.object({
   version: z.literal(1),
   override: z.number().refine(isOverride).nullable(),
   paused: z.boolean(),
-  spent: z.record(z.string(), z.number().min(0)),
+  /** One figure that is none does not take the others, or a pause, with it. */
+  spent: z.record(z.string(), z.number().min(0).catch(0)),
   /** Absent before there was such a thing; what cannot be understood is learnt again. */
   learnt: Learnt.nullable().default(null).catch(null),
 });

@@ -37,6 +37,9 @@ export class AnnouncedKey {
       if (next !== null && this.#toldOn !== link) this.#acknowledge(next, link);
       return;
     }
+    // Told of the one before in this very session, the agent may show that one by now: it holds until another session has proved
+    // which of both it is. What is not acknowledged is not shown, so nobody is locked out meanwhile.
+    if (next !== null && held.nextFingerprint !== null && this.#toldOn === link) return;
     void this.#keep({ fingerprint: held.fingerprint, nextFingerprint: next }, announced, link);
   }
 

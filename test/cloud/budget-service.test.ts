@@ -139,17 +139,28 @@ describe('budget service', () => {
   });
 });
 
+it('one damaged figure of the spending loses neither a pause nor the rest', () => {
+  const { service } = make({
+    version: 1,
+    override: 7,
+    paused: true,
+    spent: { 'role|rlm|2026-11': -1e-9, 'role|rlm|2026-11-30': 2 },
+  });
+  expect(service.snapshot()).toMatchObject({ override: 7, paused: true });
+  expect(service.budget.spendState().spent).toEqual({ 'role|rlm|2026-11-30': 2 });
+});
+
 describe('what was learnt of the account, after a restart', () => {
   const facts = { creditUsd: 250, isFreeTier: false, rpm: null };
   /** 64 from the credit, cut to 32 at 10 s with a Retry-After of 4 s, saved. */
-  function cutOnce() {
+  function cutOnce(retryAfterMs = 4000) {
     const first = make();
     first.service.discovered(facts);
     const permits = Array.from({ length: 8 }, (_, at) => first.start(`c${at}`));
     first.clock.goTo(10_000);
     const [refused] = permits;
     if (refused === undefined) throw new Error('nothing started');
-    first.service.ended(refused, { kind: 'refused', refusal: refusal({ retryAfterMs: 4000 }), costUsd: 0 });
+    first.service.ended(refused, { kind: 'refused', refusal: refusal({ retryAfterMs }), costUsd: 0 });
     return JSON.parse(JSON.stringify(first.saved.at(-1))) as Json;
   }
 
@@ -174,6 +185,19 @@ describe('what was learnt of the account, after a restart', () => {
       const { service } = make(cutOnce(), atMs);
       service.discovered(facts);
       expect(service.snapshot()).toMatchObject({ effective: 64, state: 'steady' });
+    }
+  });
+
+  it('keeps a cooldown of any length until its end', () => {
+    for (const [retryAfterMs, atMs] of [
+      [3_600_000, 12_000],
+      [3_600_000, 700_000],
+      [86_400_000, 12_000],
+      [86_400_000, 80_000_000],
+    ] as const) {
+      const { service } = make(cutOnce(retryAfterMs), atMs);
+      service.discovered(facts);
+      expect(service.snapshot()).toMatchObject({ effective: 32, state: 'cooling' });
     }
   });
 

@@ -103,6 +103,21 @@ describe('the key that a node announces', () => {
     expect(last().acknowledged).toEqual([C]);
   });
 
+  it('is not given up for a further one in the session in which it was acknowledged: the agent may show it by now', async () => {
+    const { last, kept, beat, up, again, node } = machine();
+    await up(A);
+    await beat(B); // acknowledged, and taken by the agent
+    await beat(C); // it changes its key once more
+    expect(last().acknowledged).toEqual([B]);
+    expect(node.target).toMatchObject({ fingerprint: A, nextFingerprint: B });
+    await again(); // shows B while another control plane keeps C waiting
+    expect(last().options).toMatchObject({ fingerprint: A, nextFingerprint: B });
+    last().options.handlers.onNextUsed?.();
+    await up(C);
+    expect(kept.at(-1)).toEqual({ fingerprint: B, nextFingerprint: C });
+    expect(last().acknowledged).toEqual([C]);
+  });
+
   it('is nothing that an agent without the announcement has', async () => {
     const { last, kept, up } = machine({ nextFingerprint: B });
     await up();

@@ -100,6 +100,42 @@ describe('requests to an engine', () => {
     expect(begun.seen.requests).toBe(2);
   });
 
+  it('are never repeated on a kept socket once the engine has begun', async () => {
+    const begins = {
+      'half a head': (socket: Socket) =>
+        void socket.write('HTTP/1.1 200 OK\r\ncont', () => setTimeout(() => socket.resetAndDestroy(), 10)),
+      'half a head, closed': (socket: Socket) => void socket.end('HTTP/1.1 200 OK\r\ncont'),
+      'an interim answer': (socket: Socket) =>
+        void socket.write('HTTP/1.1 100 Continue\r\n\r\n', () => setTimeout(() => socket.resetAndDestroy(), 10)),
+      'work, and no word': (socket: Socket) => void setTimeout(() => socket.resetAndDestroy(), 1200),
+    };
+    for (const begin of Object.values(begins)) {
+      const { http, seen } = await serve((socket, _, request) => {
+        if (request === 1) socket.write(OK);
+        else begin(socket);
+      });
+      await http.fetch('/', get);
+      expect(await failureOf(http.fetch('/', { ...get, body: Buffer.from('{}') }))).toMatchObject({
+        code: 'engine_error',
+      });
+      expect(seen.requests).toBe(2);
+    }
+  });
+
+  it('do not wait for the reader of the answer before', async () => {
+    const { http, seen } = await serve((socket) => void socket.write(OK));
+    const paused = await new Promise<{ resume(): void }>((resolve, reject) => {
+      const running = http.stream(
+        { method: 'POST', path: '/', firstByteMs: 2000, betweenMs: 2000 },
+        { onHead: () => undefined, onData: () => false, onEnd: () => resolve(running), onFailure: reject },
+      );
+    });
+    expect((await http.fetch('/', { ...get, timeoutMs: 500 })).body.toString()).toBe('ok');
+    paused.resume();
+    expect((await http.fetch('/', { ...get, timeoutMs: 500 })).body.toString()).toBe('ok');
+    expect(seen.connections).toBe(1);
+  });
+
   it('that are refused, left silent or drowned say so', async () => {
     const { http, seen } = await serve((socket, _, request) => {
       if (request === 2) socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n${'x'.repeat(5000)}`);

@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ProcessMarks } from '../../../agent/engines/process-mark.ts';
 import { SENTINELS } from '../../../agent/engines/sentinel.ts';
@@ -128,6 +129,40 @@ describe('an engine behind a proxy', () => {
     await expect.poll(() => report().processMark).not.toBe(mark);
   });
 
+  it('that passes bytes on, and leads new connections to another engine while the old ones stay, is found out', async () => {
+    const [one, other] = [embedder(), embedder('another model')];
+    for (const engine of [one, other]) {
+      await engine.start();
+      ending.push(() => engine.stop());
+    }
+    const portOf = (engine: StandIn) => Number(new URL(engine.url).port);
+    let target = portOf(one);
+    const sockets = new Set<Socket>();
+    const forwarder = createServer((near) => {
+      const far = connect(target, '127.0.0.1');
+      for (const side of [near, far]) sockets.add(side.on('error', () => undefined));
+      near.pipe(far).pipe(near);
+    });
+    await new Promise<void>((resolve) => forwarder.listen(0, '127.0.0.1', resolve));
+    ending.push(() => {
+      for (const socket of sockets) socket.destroy();
+      forwarder.close();
+    });
+    const seen: ProcessMarks = { read: async () => '77@1', ancestors: async () => [] };
+    const url = `http://127.0.0.1:${(forwarder.address() as AddressInfo).port}`;
+    const { place, run, report } = await behind(one, url, seen);
+    const mark = report().processMark;
+    expect((await run(embedCall(place(), ['a'], { processMark: mark }))).failure).toBeNull();
+    target = portOf(other);
+    const right = await vectorsOf('a text');
+    const calls = await Promise.all(
+      [1, 2, 3, 4].map(() => run(embedCall(place(), ['a text'], { processMark: mark, normalise: false }))),
+    );
+    for (const { failure, vectors } of calls) if (failure === null) expect([...(vectors[0] ?? [])]).toEqual(right);
+    expect(shown(other)).not.toContain('a text');
+    await expect.poll(() => report().processMark).not.toBe(mark);
+  });
+
   it('that hides a new process behind its own pid is found out by its connections', async () => {
     const engine = embedder();
     await engine.start();
@@ -140,7 +175,11 @@ describe('an engine behind a proxy', () => {
     expect(mark).toMatch(/^77@1 connection:[0-9a-f]{12}-1$/);
     expect(model().maxBatch).toBe(64);
     await run(embedCall(place(), ['a'], { processMark: mark }));
-    expect(shown(engine)).not.toContain(SENTINELS[0]); // the process is known: no text of ours in its batches
+    // A listener is seen: known texts on a new connection, none of ours in its batches.
+    const batches = engine.requests
+      .map(({ body }) => JSON.stringify(body) ?? '')
+      .filter((body) => body.includes('"a"'));
+    expect(batches.join()).not.toContain(SENTINELS[0]);
     await engine.stop();
     await engine.start(port);
     await expect
