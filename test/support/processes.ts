@@ -133,6 +133,8 @@ export async function startControlPlane(options: ControlPlaneStart = {}): Promis
 
 export interface AgentStart {
   readonly engines?: readonly string[];
+  /** Offers the built-in encoder beside engines too; an agent without engines always does. */
+  readonly encoder?: boolean;
   readonly dataDir?: string;
   readonly name?: string;
   readonly args?: readonly string[];
@@ -155,6 +157,7 @@ export async function startAgent(options: AgentStart = {}): Promise<Agent> {
       dataDir,
       '--no-advertise',
       '--no-detect',
+      ...(options.engines?.length && !options.encoder ? ['--no-encoder'] : []),
       ...(options.name ? ['--name', options.name] : []),
       ...engines,
       ...(options.args ?? []),
