@@ -63,8 +63,8 @@ export const TOPIC_KINDS = {
   health: { kind: 'rows' },
   requests: { kind: 'log', keep: 500 },
   events: { kind: 'log', keep: 1000 },
-  /** Live samples: their `id` is the time in text. */
-  series: { kind: 'log', keep: 700 },
+  /** Live samples, one a second: their `id` is the time in text. What the charts of five minutes need, and a little. */
+  series: { kind: 'log', keep: 400 },
   budget: { kind: 'value' },
   cloud: { kind: 'value' },
   app: { kind: 'value' },

@@ -17,7 +17,7 @@ const NODES = 20;
 const REQUESTS_PER_SECOND = 4;
 const MIB = 1024 * 1024;
 const EVENTS = 100_000;
-const LOGS_FULL_MS = 6 * 60_000;
+const LOGS_FULL_MS = 7 * 60_000;
 /** A frame that comes later than this was missed at 60 Hz. */
 const LATE_FRAME_MS = 25;
 
@@ -162,7 +162,7 @@ async function overview(minutes: number): Promise<readonly Figure[]> {
       if (typeof painted === 'number' && pushed !== undefined) delays.push(painted - pushed);
     }
     const stepMs = lastedMs / steps;
-    // The console's own logs are full by then: it keeps five minutes of samples.
+    // The console's own logs are full by then: of samples, one a second, it keeps 400.
     const full = minutes >= 10 ? heaps.slice(Math.ceil(LOGS_FULL_MS / stepMs)) : heaps;
     const third = Math.max(1, Math.floor(full.length / 3));
     const [early, last] = [median(full.slice(0, third)), median(full.slice(-third))];
