@@ -38,6 +38,8 @@ export class ChatJob implements Job {
   #heldBytes = 0;
   #started = false;
   #trailers: Trailers | null = null;
+  /** Of a stream, as far as the client has been given it. */
+  #events = 0;
   firstByteAtMs: number | null = null;
   route: Route | null = null;
 
@@ -66,8 +68,11 @@ export class ChatJob implements Job {
     return { promptBytes: body.byteLength, maxOutputTokens: output, documents: 0 };
   }
 
+  /** Of a stream that broke off an estimate: engines tell at the end, and send an event for a token. */
   get usage(): WorkUsage | null {
-    return this.#trailers?.usage ?? null;
+    if (this.#trailers !== null || this.#events === 0) return this.#trailers?.usage ?? null;
+    const { promptTokens } = this.#work;
+    return { promptTokens, completionTokens: this.#events, exact: false, costUsd: null };
   }
 
   start(decision: DispatchDecision, route: Route): void {
@@ -144,6 +149,7 @@ export class ChatJob implements Job {
       this.#host.firstByte(attempt);
       this.#release();
     }
+    if (this.#work.stream) this.#events += eventsIn(chunk);
     return this.#sink.onData(chunk);
   }
 
@@ -178,4 +184,14 @@ export class ChatJob implements Job {
     this.#call = null;
     this.#host.ended(attempt, outcomeOf(failure), failure);
   }
+}
+
+const EVENT_END = Buffer.from('\n\n');
+
+/** Server-sent events that end in these bytes; one whose end is cut in two is not counted. */
+function eventsIn(chunk: Uint8Array): number {
+  const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  let count = 0;
+  for (let at = bytes.indexOf(EVENT_END); at >= 0; at = bytes.indexOf(EVENT_END, at + EVENT_END.length)) count += 1;
+  return count;
 }

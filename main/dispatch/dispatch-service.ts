@@ -359,8 +359,10 @@ export class DispatchService implements Dispatcher, JobHost {
   #cancelled(id: RequestId): void {
     const entry = this.#entries.get(id);
     if (!entry) return;
+    const { router, clock } = this.#options;
+    const trace = router.traceOf(id, clock.nowMs());
     this.#cancel(id);
-    this.#close(entry, 'cancelled', 'client_closed', null, []);
+    this.#close(entry, 'cancelled', 'client_closed', trace && abortedNow(trace), []);
   }
 
   #cancel(id: RequestId): void {
@@ -382,7 +384,8 @@ export class DispatchService implements Dispatcher, JobHost {
     const { clock } = this.#options;
     const clockOffsetMs = clock.nowMs() - clock.wallMs();
     const { context, item } = job;
-    const answered = outcome === 'success' ? job.route : null;
+    // Whoever gave a part of the answer has done that work, whether or not the rest has come.
+    const answered = outcome === 'success' || job.firstByteAtMs !== null ? job.route : null;
     const summary = this.#summary(context, clockOffsetMs, {
       model: answered?.model ?? null,
       route: answered?.kind ?? null,
@@ -462,6 +465,17 @@ export class DispatchService implements Dispatcher, JobHost {
 
 function nodeOf(provider: string): NodeId {
   return decodeURIComponent(provider.split('~')[1] ?? '') as NodeId;
+}
+
+/** What still ran when the client left ends with that. */
+function abortedNow(trace: ItemTrace): ItemTrace {
+  const { endedAtMs } = trace;
+  return {
+    ...trace,
+    attempts: trace.attempts.map((attempt) =>
+      attempt.endedAtMs !== null ? attempt : { ...attempt, abortedAtMs: endedAtMs, endedAtMs, outcome: 'ignored' },
+    ),
+  };
 }
 
 function emptyTrace(context: RequestContext, nowMs: number): ItemTrace {

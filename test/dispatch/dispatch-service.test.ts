@@ -123,6 +123,41 @@ describe('a chat', () => {
     expect(summaries).toMatchObject([{ outcome: 'cancelled', code: 'client_closed' }]);
   });
 
+  it('whose client leaves in its middle says who worked for it, and about how much', async () => {
+    const clock = new SimClock();
+    const { dispatch, calls, summaries, traces } = house([provider('code-assistant', 'a')], clock);
+    const running = dispatch.chat(chatWork(clock), chatLog().sink);
+    await clock.settle();
+    calls[0]?.handlers.onHead(chatHead);
+    calls[0]?.handlers.onData(bytes('data: 1\n\ndata: 2\n\n'));
+    calls[0]?.handlers.onData(bytes('data: 3\n\ndata: '));
+    running.cancel();
+    await clock.settle();
+    expect(summaries).toMatchObject([
+      {
+        outcome: 'cancelled',
+        route: 'local',
+        node: 'a',
+        usage: { promptTokens: 10, completionTokens: 3, exact: false, costUsd: null },
+      },
+    ]);
+    expect(traces[0]?.attempts).toMatchObject([{ provider: summaries[0]?.provider, outcome: 'ignored' }]);
+    expect(traces[0]?.attempts[0]?.endedAtMs).not.toBeNull();
+  });
+
+  it('whose client leaves before a word of it names nobody, and shows who was asked', async () => {
+    const clock = new SimClock();
+    const { dispatch, calls, summaries, traces } = house([provider('code-assistant', 'a')], clock);
+    const running = dispatch.chat(chatWork(clock, { stream: false }), chatLog().sink);
+    await clock.settle();
+    calls[0]?.handlers.onHead(chatHead);
+    calls[0]?.handlers.onData(bytes('{"half'));
+    running.cancel();
+    await clock.settle();
+    expect(summaries).toMatchObject([{ outcome: 'cancelled', route: null, provider: null, usage: null }]);
+    expect(traces[0]?.attempts).toMatchObject([{ outcome: 'ignored' }]);
+  });
+
   it('whose client leaves frees the slot for the one behind it, which was never sent twice', async () => {
     const clock = new SimClock();
     const { dispatch, calls } = house([provider('code-assistant', 'a')], clock);
