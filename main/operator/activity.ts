@@ -1,6 +1,8 @@
-import type { EventView, Output, Range } from '../../preload/contract.ts';
+import type { EventView, Output, ParsedInput, Range } from '../../preload/contract.ts';
+import { SwitchyardError } from '../domain/errors.ts';
 import type { EventRecord } from '../domain/events.ts';
 import { ROLE_IDS, type RoleId } from '../domain/roles.ts';
+import { timeOfEventId } from '../telemetry/event-log.ts';
 import { TIERS } from '../telemetry/time-series.ts';
 import type { House } from './house.ts';
 
@@ -16,6 +18,23 @@ export function eventView({ request, node, provider, role, ...event }: EventReco
     providerId: provider ?? null,
     role: role ?? null,
   };
+}
+
+/** Newest first, those before one event where that is asked. @throws SwitchyardError invalid_request, store_unavailable. */
+export async function listEvents(filter: ParsedInput<'events.list'>, house: House): Promise<Output<'events.list'>> {
+  const { severity, source, text, limit, before } = filter;
+  const atMs = before === undefined ? undefined : timeOfEventId(before);
+  if (atMs === null) throw new SwitchyardError('invalid_request', 'before takes the id of an event.');
+  const { items, next } = await house.store.events.list(
+    {
+      ...(severity ? { severity } : {}),
+      ...(source ? { source: source as EventRecord['source'] } : {}),
+      ...(text ? { text } : {}),
+    },
+    limit,
+    atMs === undefined ? undefined : `${atMs}.${before}`,
+  );
+  return { events: items.map(eventView), more: next !== null };
 }
 
 /** Requests of the last seconds that count as "now". */

@@ -1,7 +1,7 @@
 import { type Input, isOperationName, OPERATIONS, type Operations } from '../../preload/contract.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { NodeId, ProjectId, ProviderId, RequestId, SpaceId } from '../domain/ids.ts';
-import { eventView, overview } from './activity.ts';
+import { listEvents, overview } from './activity.ts';
 import { diagnostics } from './diagnostics.ts';
 import { appInfo, exportSettings, importSettings, settingsView } from './documents.ts';
 import { spaceView, verdictViews } from './gate-views.ts';
@@ -219,18 +219,7 @@ export function operatorOf(house: House): Operations {
     },
 
     'overview.get': async ({ range, role: chosen }) => overview(range, chosen ?? 'code-assistant', house),
-    'events.list': async ({ severity, source, text, limit, before }) => {
-      const page = await house.store.events.list(
-        {
-          ...(severity ? { severity } : {}),
-          ...(source ? { source: source as 'fleet' } : {}),
-          ...(text ? { text } : {}),
-        },
-        limit,
-        before,
-      );
-      return { events: page.items.map(eventView), more: page.next !== null };
-    },
+    'events.list': (filter) => listEvents(filter, house),
     'health.list': async () => ({ items: [...healthItems(house)] }),
 
     'keys.list': async () => ({ keys: house.store.access.apiKeys().map((key) => keyView(key, house)) }),

@@ -17,7 +17,7 @@ import type {
 import type { RowPage } from './repositories/records.ts';
 import { type Cursor, parseCursor } from './repositories/statements.ts';
 
-const MAX_PAGE = 500;
+const MAX_PAGE = 1000;
 
 const pageLimit = (limit: number): number => Math.min(MAX_PAGE, Math.max(1, Math.floor(limit)));
 

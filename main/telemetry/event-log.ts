@@ -4,6 +4,12 @@ import type { Clock, Random } from '../domain/time.ts';
 /** Events kept in memory for readers that come later; the store keeps 30 days. */
 const RECENT = 1000;
 
+/** Epoch ms that the id of an event begins with: ids sort by time and are unique over restarts. Null: no id of an event. */
+export function timeOfEventId(id: string): number | null {
+  const [, time] = /^([0-9a-z]{8,9})-[0-9a-z]{5,}$/.exec(id) ?? [];
+  return time === undefined ? null : Number.parseInt(time, 36);
+}
+
 /**
  * The events of this process, newest last. Writing to the store is the composition root's subscription, so that a broken disk
  * never silences the log.
@@ -30,7 +36,6 @@ export class EventLog implements EventSink {
       ...event,
       needsPerson: event.needsPerson ?? false,
       atMs,
-      // Sortable by time, unique over restarts.
       id: `${Math.floor(atMs).toString(36)}-${this.#sequence.toString(36)}${suffix}`,
     };
     this.#recent.push(record);

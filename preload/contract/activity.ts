@@ -129,6 +129,7 @@ export const activityOperations = {
       severity: SeverityName.optional(),
       source: z.string().max(64).optional(),
       text: z.string().max(200).optional(),
+      /** Id of an event: what came before it. */
       before: id.optional(),
       limit: z.number().int().min(1).max(1000).default(200),
     }),

@@ -226,6 +226,30 @@ describe('a failed request', () => {
   });
 });
 
+describe('events', () => {
+  it('are read back page by page by the id of the oldest that is known, over restarts, without a gap or a double', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      await plane.stop();
+      await start();
+    }
+    const { events: all, more } = await call('events.list', { limit: 1000 });
+    expect(more).toBe(false);
+    expect(all.length).toBeGreaterThanOrEqual(4);
+    expect(all).toEqual([...all].sort((a, b) => b.atMs - a.atMs));
+    const read: string[] = [];
+    for (let isMore = true; isMore; ) {
+      const page = await call('events.list', { limit: 2, ...(read.length ? { before: read.at(-1) } : {}) });
+      read.push(...page.events.map(({ id }) => id));
+      isMore = page.more;
+    }
+    expect(read).toEqual(all.map(({ id }) => id));
+  });
+
+  it('before something that is no event are refused', async () => {
+    expect(await code('events.list', { before: 'nobody' })).toBe('invalid_request');
+  });
+});
+
 describe('the secrets of the first start', () => {
   it('are made anew until a start has shown them, and only then', async () => {
     await plane.stop();
