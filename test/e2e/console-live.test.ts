@@ -96,6 +96,19 @@ describeWithChromium('a console in a browser, on a running control plane', () =>
     expect(await page.evaluate(() => [document.cookie, localStorage.length])).toEqual(['', 0]);
   });
 
+  it('events from before a restart are read back with Load older', async () => {
+    const page = await open(await freshUrl());
+    await live(page);
+    await page.goto(`${plane.endpoint}/console/#/events`);
+    const started = page.locator('.event', { hasText: 'Serving at' });
+    await started.first().waitFor();
+    // This process knows of its own start alone; the two or more before it are in the database.
+    expect(await started.count()).toBe(1);
+    await page.getByRole('button', { name: 'Load older' }).click();
+    await expect.poll(() => started.count()).toBeGreaterThan(1);
+    await page.getByRole('button', { name: 'Load older' }).waitFor({ state: 'detached' });
+  });
+
   it('a used ticket meets one calm page; the admin token signs in, and stays nowhere', async () => {
     const page = await open(plane.consoleUrl);
     await signInPage(page);
