@@ -8,7 +8,14 @@ if (!file) {
   console.error('npm run replay -- FILE   (a saved answer of GET /admin/requests/<id>, or - for stdin)');
   process.exit(2);
 }
-const { replay: choices } = JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'));
+let saved;
+try {
+  saved = JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'));
+} catch (error) {
+  console.error(`${file} cannot be read as a saved answer: ${error.message}`);
+  process.exit(2);
+}
+const { replay: choices } = saved;
 if (!choices) {
   console.error(
     'This request was never dispatched, or its choices were too large to keep: there is nothing to replay.',

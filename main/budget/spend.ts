@@ -46,6 +46,9 @@ export interface SpendState {
   readonly spent: Readonly<Record<string, number>>;
 }
 
+/** Months with spending that are kept; a cap looks at one. */
+const KEPT_MONTHS = 2;
+
 interface Reservation {
   readonly usd: number;
   readonly keys: readonly string[];
@@ -149,14 +152,17 @@ export class Spend {
     });
   }
 
-  /** What must be saved, running reservations counted as spent; drops months before the last one. */
+  /**
+   * What must be saved, running reservations counted as spent. Months are forgotten by number and not by the clock: one that is set a
+   * year ahead and back must not take the spending of this month with it.
+   */
   state(wallMs: number): SpendState {
-    const kept = [monthOf(wallMs), monthOf(monthStart(wallMs) - 1)];
+    const months = [...this.#spent.keys(), ...this.#reserved.keys()].map(monthOfKey);
+    const kept = new Set([monthOf(wallMs), ...[...new Set(months)].sort().slice(-KEPT_MONTHS)]);
     const spent: Record<string, number> = {};
     for (const map of [this.#spent, this.#reserved]) {
       for (const [key, usd] of map) {
-        const period = key.slice(key.lastIndexOf('|') + 1);
-        if (!kept.includes(period.slice(0, 7))) map.delete(key);
+        if (!kept.has(monthOfKey(key))) map.delete(key);
         else if (usd > 0) spent[key] = (spent[key] ?? 0) + usd;
       }
     }
@@ -179,17 +185,16 @@ function scopesOf(role: string, project: string): readonly (readonly [SpendScope
   ];
 }
 
+function monthOfKey(key: string): string {
+  return key.slice(key.lastIndexOf('|') + 1).slice(0, 7);
+}
+
 function dayOf(wallMs: number): string {
   return new Date(wallMs).toISOString().slice(0, 10);
 }
 
 function monthOf(wallMs: number): string {
   return new Date(wallMs).toISOString().slice(0, 7);
-}
-
-function monthStart(wallMs: number): number {
-  const date = new Date(wallMs);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }
 
 function add(map: Map<string, number>, key: string, usd: number): void {

@@ -66,9 +66,11 @@ export class BudgetService {
   constructor(options: BudgetServiceOptions) {
     this.#options = options;
     const { clock, random, store } = options;
-    const stored = Stored.safeParse(store.load());
+    const saved = store.load();
+    const stored = Stored.safeParse(saved);
     this.#override = stored.success ? stored.data.override : null;
-    this.#paused = stored.success ? stored.data.paused : false;
+    // Whether it was paused, and what was spent under which override, is not known: it waits for a person.
+    this.#paused = stored.success ? stored.data.paused : saved !== null;
     const nowMs = clock.nowMs();
     this.budget = new Budget({
       clock,

@@ -69,7 +69,16 @@ export class Snapshot {
       return;
     }
     const value = parseJson(body);
-    if (name === BUDGET) this.#budget = value ?? null;
+    if (name === BUDGET) {
+      // Not null: null is a budget that was never saved, which starts unpaused.
+      this.#budget = value ?? 'unreadable';
+      if (value === undefined) {
+        this.#problems = [
+          ...this.#problems,
+          'What was spent in the cloud cannot be read. The cloud is paused; resume it when you have looked at the spending caps.',
+        ];
+      }
+    }
     if (!name.startsWith(SETTINGS)) return;
     if (value === undefined) {
       this.#problems = [

@@ -78,6 +78,22 @@ describe('spend caps', () => {
     });
   });
 
+  it('outlive a clock that is a year ahead for a while, whether anything was spent there or not', () => {
+    for (const spentThere of [0, 2]) {
+      const spend = new Spend();
+      const year = 365 * 24 * HOUR;
+      spend.setCaps('project', 'A', { dayUsd: null, monthUsd: 1 });
+      spend.reserve('c1', 'rlm', 'A', 0.9, NOON);
+      spend.settle('c1', 0.9);
+      spend.reserve('c2', 'rlm', 'B', spentThere, NOON + year);
+      spend.settle('c2', spentThere);
+      const again = new Spend(JSON.parse(JSON.stringify(spend.state(NOON + year))));
+      again.setCaps('project', 'A', { dayUsd: null, monthUsd: 1 });
+      again.state(NOON);
+      expect(again.check('rlm', 'A', 0.5, NOON)).toMatchObject({ reason: 'spend_cap', period: 'month' });
+    }
+  });
+
   it('stop the call before it starts, with its own reason', () => {
     const budget = makeBudget({ override: 8 });
     budget.setCaps('project', 'A', { dayUsd: 0.05, monthUsd: null });

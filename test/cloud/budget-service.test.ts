@@ -150,8 +150,9 @@ it('one damaged figure of the spending loses neither a pause nor the rest', () =
   expect(service.budget.spendState().spent).toEqual({ 'role|rlm|2026-11-30': 2 });
 });
 
+const facts = { creditUsd: 250, isFreeTier: false, rpm: null };
+
 describe('what was learnt of the account, after a restart', () => {
-  const facts = { creditUsd: 250, isFreeTier: false, rpm: null };
   /** 64 from the credit, cut to 32 at 10 s with a Retry-After of 4 s, saved. */
   function cutOnce(retryAfterMs = 4000) {
     const first = make();
@@ -234,6 +235,26 @@ describe('what was learnt of the account, after a restart', () => {
     service.discovered(facts);
     expect(service.snapshot()).toMatchObject({ effective: 64, cuts: 0 });
     expect(service.budget.spendState().spent).toEqual({ 'role|rlm|2026-11-30': 2 });
+  });
+});
+
+describe('a record of the budget that is there and cannot be understood', () => {
+  it.each([
+    ['unreadable'],
+    [{ version: 2, paused: false }],
+    [{ version: 1, override: 9999, paused: false, spent: {} }],
+  ])('keeps the cloud off until a person resumes it: %j', (stored) => {
+    const { service } = make(stored as Json);
+    service.discovered(facts);
+    expect(service.snapshot()).toMatchObject({ state: 'off' });
+    service.setPaused(false);
+    expect(service.snapshot()).toMatchObject({ state: 'steady', effective: 64 });
+  });
+
+  it('is not what a first start finds', () => {
+    const { service } = make(null);
+    service.discovered(facts);
+    expect(service.snapshot()).toMatchObject({ state: 'steady' });
   });
 });
 

@@ -153,6 +153,21 @@ describe('with a damaged database', () => {
     await expect(store.start()).rejects.toThrow('damaged');
   });
 
+  it('tells that the record of the budget cannot be read, and that it is something else than none', async () => {
+    const folder = scratchFolder();
+    const clock = new ManualClock();
+    const first = await startedStore(folder, { clock });
+    expect(first.budget.load()).toBeNull();
+    first.budget.save({ paused: true });
+    await first.stop();
+    const db = new Database(dataFiles(folder).database);
+    db.prepare("UPDATE documents SET body = '{torn' WHERE name = 'budget'").run();
+    db.close();
+    const store = await startedStore(folder, { clock });
+    expect(store.budget.load()).not.toBeNull();
+    expect(store.health().problems.join()).toContain('The cloud is paused');
+  });
+
   it('switches a role off, and keeps it local, when its settings cannot be understood', async () => {
     const folder = scratchFolder();
     const clock = new ManualClock();
