@@ -190,11 +190,15 @@ export class ResponseReader {
 
   #head(bytes: Buffer, at: number): number {
     const had = this.#pending.length;
+    // Empty lines before a head: some servers end an answer with one too many.
+    if (had === 0 && (bytes[at] === CR || bytes[at] === LF)) return at + 1;
     const fresh = at === 0 ? bytes : bytes.subarray(at);
     const head = had === 0 ? fresh : Buffer.concat([this.#pending, fresh]);
     const end = head.indexOf(HEAD_END, Math.max(0, had - HEAD_END.length));
     if ((end < 0 ? head.length : end) > MAX_HEAD_BYTES) return -1;
     if (end < 0) {
+      // Lines that end otherwise would be waited for until the time is up.
+      for (let lf = head.indexOf(LF, had); lf >= 0; lf = head.indexOf(LF, lf + 1)) if (head[lf - 1] !== CR) return -1;
       // What waits must not keep alive the buffer that it came in.
       this.#pending = had === 0 ? Buffer.from(head) : head;
       return bytes.length;

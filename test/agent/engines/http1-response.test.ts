@@ -105,6 +105,22 @@ describe('an answer over HTTP/1.1', () => {
     }
   });
 
+  it('may have empty lines before it, as the end of an answer before that was one too long', () => {
+    const bytes = text('', '', 'HTTP/1.1 200 OK', 'content-length: 2', '', 'ab');
+    fc.assert(
+      fc.property(cuts, (where) => {
+        expect(read(split(bytes, where))).toMatchObject({ status: 200, body: Buffer.from('ab'), left: 0 });
+      }),
+    );
+  });
+
+  it('whose lines end in LF alone is refused with the first of them, and not waited for', () => {
+    expect(read([Buffer.from('HTTP/1.1 200 OK\n')])).toBeNull();
+    expect(read([Buffer.from('HTTP/1.1 200 OK\r\na: b\n')])).toBeNull();
+    // One that has not come yet is no refusal.
+    expect(read([Buffer.from('HTTP/1.1 200 OK')])).toMatchObject({ end: null });
+  });
+
   it.each<[string, string[], boolean, number | null]>([
     ['HTTP/1.1', ['connection: close'], false, null],
     ['HTTP/1.1', ['Connection: x, Close'], false, null],
