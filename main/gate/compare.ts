@@ -93,12 +93,16 @@ export function mean(values: Float64Array): number {
 /** Mean of the rows. */
 export function centre({ values, count, width }: Matrix): Float64Array {
   const sum = new Float64Array(width);
-  for (let i = 0; i < values.length; i++) sum[i % width] = (sum[i % width] ?? 0) + (values[i] ?? Number.NaN);
+  for (let at = 0; at < values.length; at += width) {
+    for (let i = 0; i < width; i++) sum[i] = (sum[i] ?? 0) + (values[at + i] ?? Number.NaN);
+  }
   return sum.map((value) => value / count);
 }
 
 function shifted(vector: Float32Array, by: Float64Array): Float64Array {
-  return Float64Array.from(vector, (value, i) => value - (by[i] ?? Number.NaN));
+  const result = new Float64Array(vector.length);
+  for (let i = 0; i < vector.length; i++) result[i] = (vector[i] ?? Number.NaN) - (by[i] ?? Number.NaN);
+  return result;
 }
 
 /** Rows scaled to length 1, so that a set of raw vectors is centred on its directions and not on its longest members. */
