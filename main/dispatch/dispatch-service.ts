@@ -3,7 +3,6 @@ import type { CallOpener } from '../../agent/wire/stream.ts';
 import type { CallSize } from '../budget/spend.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { NodeId, RequestId, SpaceId } from '../domain/ids.ts';
-import type { RequestObserver, RequestSummary } from '../domain/observation.ts';
 import type {
   AnswerSink,
   ChatSink,
@@ -25,7 +24,6 @@ import type {
   EndedResult,
   ItemTrace,
   PermitRef,
-  ProviderRefusal,
   RoutedProvider,
   RouterItem,
 } from '../router/types.ts';
@@ -34,11 +32,12 @@ import { ChatJob, type ChatTimeouts } from './chat-job.ts';
 import { EmbedJob } from './embed-job.ts';
 import type { DispatchDecision, Job, JobHost } from './job.ts';
 import { errorOf, outcomeOf } from './outcomes.ts';
+import { abortedNow, type Recorded, type RecordsOptions, RequestRecords } from './request-records.ts';
 import { RerankJob } from './rerank-job.ts';
 import { type EmbedPreparation, prepareEmbed } from './space-resolution.ts';
-import { type RequestTrace, TraceBuilder } from './trace.ts';
+import { TraceBuilder } from './trace.ts';
 
-export interface DispatchOptions extends EmbedPreparation {
+export interface DispatchOptions extends EmbedPreparation, RecordsOptions {
   readonly router: Router;
   readonly opener: (node: NodeId) => CallOpener | null;
   /** The same opener under a permit of the budget; absent: there is no cloud. */
@@ -52,31 +51,11 @@ export interface DispatchOptions extends EmbedPreparation {
    * start nobody is known to be ready, and a refusal would be wrong in a second.
    */
   readonly settled: Promise<void> | null;
-  readonly observers: readonly RequestObserver[];
-  readonly onTrace: (trace: RequestTrace) => void;
 }
 
-interface Entry {
-  readonly job: Job;
-  readonly trace: TraceBuilder;
-  queueMs: number | null;
-  attempts: number;
-  gapAtStart: number;
+interface Entry extends Recorded {
   lastFailure: { readonly failure: CallFailure; readonly offset: number } | null;
 }
-
-/** Members of a summary that are known from the request alone. */
-type FromContext =
-  | 'id'
-  | 'project'
-  | 'keyId'
-  | 'role'
-  | 'class'
-  | 'policy'
-  | 'policyFrom'
-  | 'requestedModel'
-  | 'arrivedAtMs'
-  | 'totalMs';
 
 interface Running {
   readonly entry: Entry;
@@ -89,6 +68,7 @@ const NOTHING: RunningWork = { cancel() {}, resume() {} };
 /** Drives the router: hands it events, carries out its decisions, wakes it in time. */
 export class DispatchService implements Dispatcher, JobHost {
   readonly #options: DispatchOptions;
+  readonly #records: RequestRecords;
   readonly #entries = new Map<RequestId, Entry>();
   readonly #attempts = new Map<AttemptId, Running>();
   #cancelWake: () => void = () => {};
@@ -97,10 +77,10 @@ export class DispatchService implements Dispatcher, JobHost {
   #scheduled = false;
   #stopped = false;
   #settled = false;
-  #gaps = 0;
 
   constructor(options: DispatchOptions) {
     this.#options = options;
+    this.#records = new RequestRecords(options);
     this.#settled = options.settled === null;
     options.settled?.then(() => {
       this.#settled = true;
@@ -163,7 +143,7 @@ export class DispatchService implements Dispatcher, JobHost {
     const refuse = (error: unknown) => {
       if (leave.signal.aborted) return;
       const known = error instanceof SwitchyardError ? error : new SwitchyardError('internal_error');
-      this.#refuseUnqueued(work.context, known);
+      this.#records.refused(work.context, known);
       sink.onFailure(known);
     };
     Promise.resolve(this.#options.settled)
@@ -209,7 +189,7 @@ export class DispatchService implements Dispatcher, JobHost {
 
   /** The machine slept: whatever runs now is left out of latency statistics. */
   noteGap(): void {
-    this.#gaps += 1;
+    this.#records.gaps += 1;
   }
 
   /** Something the router looks at has changed: lets it decide before the next event of the loop. */
@@ -250,7 +230,7 @@ export class DispatchService implements Dispatcher, JobHost {
       trace: new TraceBuilder(),
       queueMs: null,
       attempts: 0,
-      gapAtStart: this.#gaps,
+      gapAtStart: this.#records.gaps,
       lastFailure: null,
     };
     const submitted = router.submit(job.item, clock.nowMs());
@@ -269,7 +249,7 @@ export class DispatchService implements Dispatcher, JobHost {
         null,
         0,
       );
-      this.#close(entry, 'failed', error.code, null, reasons);
+      this.#records.ended(entry, { outcome: 'failed', code: error.code, trace: null, refused: reasons });
       refuse(error);
       return NOTHING;
     }
@@ -308,7 +288,7 @@ export class DispatchService implements Dispatcher, JobHost {
         if (!entry) return;
         this.#entries.delete(decision.request);
         entry.job.finish();
-        this.#close(entry, 'success', null, decision.trace, []);
+        this.#records.ended(entry, { outcome: 'success', code: null, trace: decision.trace, refused: [] });
         return;
       case 'fail': {
         if (!entry) return;
@@ -316,7 +296,12 @@ export class DispatchService implements Dispatcher, JobHost {
         const { failure, offset } = entry.lastFailure ?? { failure: null, offset: 0 };
         const error = errorOf(decision, failure, offset);
         entry.job.fail(error);
-        this.#close(entry, 'failed', error.code, decision.trace, decision.reasons);
+        this.#records.ended(entry, {
+          outcome: 'failed',
+          code: error.code,
+          trace: decision.trace,
+          refused: decision.reasons,
+        });
       }
     }
   }
@@ -362,7 +347,12 @@ export class DispatchService implements Dispatcher, JobHost {
     const { router, clock } = this.#options;
     const trace = router.traceOf(id, clock.nowMs());
     this.#cancel(id);
-    this.#close(entry, 'cancelled', 'client_closed', trace && abortedNow(trace), []);
+    this.#records.ended(entry, {
+      outcome: 'cancelled',
+      code: 'client_closed',
+      trace: trace && abortedNow(trace),
+      refused: [],
+    });
   }
 
   #cancel(id: RequestId): void {
@@ -372,110 +362,6 @@ export class DispatchService implements Dispatcher, JobHost {
     for (const attempt of router.cancel(id, clock.nowMs())) this.#abort(attempt, entry);
     this.kick();
   }
-
-  #close(
-    entry: Entry,
-    outcome: RequestSummary['outcome'],
-    code: RequestSummary['code'],
-    trace: ItemTrace | null,
-    refused: readonly ProviderRefusal[],
-  ): void {
-    const { job } = entry;
-    const { clock } = this.#options;
-    const clockOffsetMs = clock.nowMs() - clock.wallMs();
-    const { context, item } = job;
-    // Whoever gave a part of the answer has done that work, whether or not the rest has come.
-    const answered = outcome === 'success' || job.firstByteAtMs !== null ? job.route : null;
-    const summary = this.#summary(context, clockOffsetMs, {
-      model: answered?.model ?? null,
-      route: answered?.kind ?? null,
-      provider: answered?.provider ?? null,
-      node: answered ? nodeOf(answered.provider) : null,
-      queueMs: entry.queueMs,
-      firstByteMs: job.firstByteAtMs === null ? null : job.firstByteAtMs - context.arrivedAtMs,
-      usage: job.usage,
-      attempts: entry.attempts,
-      outcome,
-      code,
-      overflowed: answered?.kind === 'cloud' && entry.trace.overflowed,
-      acrossGap: this.#gaps !== entry.gapAtStart,
-    });
-    this.#tell(
-      summary,
-      entry.trace.build(
-        context,
-        summary,
-        { units: item.units, space: item.space?.id ?? null },
-        { trace, refused },
-        clockOffsetMs,
-      ),
-    );
-  }
-
-  /** Refused before it had a job: over-long inputs, no space. */
-  #refuseUnqueued(context: RequestContext, error: SwitchyardError): void {
-    const { clock } = this.#options;
-    const clockOffsetMs = clock.nowMs() - clock.wallMs();
-    const summary = this.#summary(context, clockOffsetMs, {
-      model: null,
-      route: null,
-      provider: null,
-      node: null,
-      queueMs: null,
-      firstByteMs: null,
-      usage: null,
-      attempts: 0,
-      outcome: 'failed',
-      code: error.code,
-      overflowed: false,
-      acrossGap: false,
-    });
-    const trace = new TraceBuilder().build(
-      context,
-      summary,
-      { units: 0, space: null },
-      { trace: null, refused: [] },
-      clockOffsetMs,
-    );
-    this.#tell(summary, trace);
-  }
-
-  #summary(context: RequestContext, clockOffsetMs: number, rest: Omit<RequestSummary, FromContext>): RequestSummary {
-    const { id, project, role, arrivedAtMs } = context;
-    return {
-      id,
-      project,
-      keyId: context.keyId ?? null,
-      role,
-      class: context.class,
-      policy: context.policy,
-      policyFrom: context.policyFrom,
-      requestedModel: context.model,
-      arrivedAtMs: arrivedAtMs - clockOffsetMs,
-      totalMs: this.#options.clock.nowMs() - arrivedAtMs,
-      ...rest,
-    };
-  }
-
-  #tell(summary: RequestSummary, trace: RequestTrace): void {
-    for (const observer of this.#options.observers) observer.finished(summary);
-    this.#options.onTrace(trace);
-  }
-}
-
-function nodeOf(provider: string): NodeId {
-  return decodeURIComponent(provider.split('~')[1] ?? '') as NodeId;
-}
-
-/** What still ran when the client left ends with that. */
-function abortedNow(trace: ItemTrace): ItemTrace {
-  const { endedAtMs } = trace;
-  return {
-    ...trace,
-    attempts: trace.attempts.map((attempt) =>
-      attempt.endedAtMs !== null ? attempt : { ...attempt, abortedAtMs: endedAtMs, endedAtMs, outcome: 'ignored' },
-    ),
-  };
 }
 
 function emptyTrace(context: RequestContext, nowMs: number): ItemTrace {
