@@ -10,6 +10,7 @@ import type { Clock, Random } from '../domain/time.ts';
 import type { NodeWish } from '../store/ports.ts';
 import { AnnouncedKey, type NodeKeys } from './announced-key.ts';
 import type { AgentLink, CloudLane, LinkOptions, LostReason } from './link.ts';
+import { NodeAddresses } from './node-addresses.ts';
 
 /** Where and how one node is reached; the embedded agent's changes with each of its processes. */
 export interface NodeTarget {
@@ -50,9 +51,6 @@ const RETRY_LONGEST_MS = 5_000;
 /** After a refusal that only a person can lift (another certificate, revoked): asked again seldom, for the machine may be mended. */
 const RETRY_REFUSED_MS = 60_000;
 
-/** Addresses from discovery that wait to be dialled. */
-const MAX_HINTS = 4;
-
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'identity_changed',
   'join_refused',
@@ -68,6 +66,7 @@ export class FleetNode {
   readonly id: NodeId;
   readonly #options: FleetNodeOptions;
   readonly #announced: AnnouncedKey;
+  readonly #addresses = new NodeAddresses();
   #target: NodeTarget | null = null;
   #wish: NodeWish = 'serve';
   #link: (AgentLink & CloudLane) | null = null;
@@ -75,12 +74,6 @@ export class FleetNode {
   #dialling = false;
   #stopped = true;
   #failures = 0;
-  #dials = 0;
-  /** Where discovery has seen the node, newest first; each is dialled once and then forgotten, for anybody can announce it. */
-  #hints: readonly string[] = [];
-  /** Where it was seen while its session ran, and where it was before it moved: tried when the session is lost. */
-  #elsewhere: string | null = null;
-  #former: string | null = null;
   #cancelRetry: () => void = () => {};
   #retryAtMs = 0;
   #problem: { readonly code: ErrorCode | LostReason; readonly sentence: string } | null = null;
@@ -175,9 +168,7 @@ export class FleetNode {
     this.#target = target;
     this.#stopped = false;
     this.#failures = 0;
-    this.#hints = [];
-    this.#elsewhere = null;
-    this.#former = null;
+    this.#addresses.reset();
     this.#dropLink();
     this.#dial();
   }
@@ -189,12 +180,10 @@ export class FleetNode {
   offer(address: string): void {
     if (this.#stopped || address === this.#target?.address) return;
     if (this.#running) {
-      this.#elsewhere = address;
+      this.#addresses.seenWhileRunning(address);
       return;
     }
-    if (!this.#target || this.#hints.includes(address)) return;
-    this.#hints = [address, ...this.#hints].slice(0, MAX_HINTS);
-    if (!this.#dialling) this.#dial();
+    if (this.#target && this.#addresses.hint(address) && !this.#dialling) this.#dial();
   }
 
   /** The target is gone and a new one will be given (the embedded agent restarts). */
@@ -255,7 +244,7 @@ export class FleetNode {
   #dial(): void {
     const known = this.#target;
     if (this.#stopped || this.#dialling || !known) return;
-    const target = { ...known, address: this.#nextAddress(known.address) };
+    const target = { ...known, address: this.#addresses.next(known.address) };
     const hinted = target.address !== known.address;
     this.#dialling = true;
     this.#beating = false;
@@ -322,13 +311,6 @@ export class FleetNode {
     );
   }
 
-  #nextAddress(known: string): string {
-    const [hint, ...rest] = this.#hints;
-    this.#hints = rest;
-    this.#dials += 1;
-    return hint ?? (this.#former !== null && this.#dials % 2 === 0 ? this.#former : known);
-  }
-
   #keys(): NodeKeys | null {
     if (!this.#target) return null;
     const { fingerprint, nextFingerprint = null } = this.#target;
@@ -347,7 +329,7 @@ export class FleetNode {
   }
 
   #move({ address }: NodeTarget): void {
-    this.#former = this.#target?.address ?? null;
+    this.#addresses.moved(this.#target?.address ?? null);
     if (this.#target) this.#target = { ...this.#target, address };
     this.#options.onMoved?.(address);
   }
@@ -357,7 +339,7 @@ export class FleetNode {
     this.#dialling = false;
     this.#link = null;
     const nowMs = this.#options.clock.nowMs();
-    this.#retryIn(this.#hints.length > 0 ? 0 : Math.max(this.#retryAtMs - nowMs, RETRY_FIRST_MS));
+    this.#retryIn(this.#addresses.hasHints ? 0 : Math.max(this.#retryAtMs - nowMs, RETRY_FIRST_MS));
   }
 
   #failed(error: unknown): void {
@@ -375,7 +357,7 @@ export class FleetNode {
       const ceiling = Math.min(RETRY_LONGEST_MS, RETRY_FIRST_MS * 2 ** Math.min(10, this.#failures));
       this.#retryIn(ceiling / 2 + (this.#options.random() * ceiling) / 2);
     }
-    if (this.#hints.length > 0) this.#retryIn(RETRY_FIRST_MS);
+    if (this.#addresses.hasHints) this.#retryIn(RETRY_FIRST_MS);
     this.#changed();
   }
 
@@ -383,8 +365,7 @@ export class FleetNode {
     this.#link = null;
     this.#setRunning(false);
     if (this.#gone || this.#stopped) return;
-    if (this.#elsewhere !== null) this.#hints = [this.#elsewhere];
-    this.#elsewhere = null;
+    this.#addresses.sessionLost();
     this.#problem = { code: reason, sentence: LOST_SENTENCES[reason] };
     this.#tell(
       reason === 'revoked' ? 'error' : 'warn',
