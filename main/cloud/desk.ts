@@ -25,7 +25,6 @@ export interface CloudDeskOptions {
   readonly budget: BudgetService;
   readonly keys: KeyPush;
   readonly catalogue: CloudCatalogue;
-  readonly baseUrl: () => string;
   readonly projectName: (id: ProjectId) => string;
   readonly projectCaps: Pick<ProjectCaps, 'change'>;
   /** Whether a key pushed now could survive a restart of an agent, and what to say about it. */
@@ -43,16 +42,17 @@ export class CloudRoom implements CloudDesk {
   }
 
   status(): CloudView {
-    const { keys, catalogue, budget, baseUrl, remember } = this.#options;
+    const { keys, catalogue, budget, remember } = this.#options;
     const { facts } = keys;
     const holders = keys.holders();
     const snapshot = budget.snapshot();
     const { can, note } = remember();
     return {
-      ...stateOf(holders, snapshot),
+      ...stateOf(holders, snapshot, facts.keyPush === 0),
       paused: snapshot.paused,
-      baseUrl: baseUrl(),
-      holders: holders.map(holderView),
+      holders: holders.map((holder) =>
+        holderView(holder, facts.keyPush === 0, keys.status(holder.node)?.baseUrl ?? null),
+      ),
       lastPush:
         facts.keyPushedAtWallMs === null ? null : { number: facts.keyPush, atMs: Math.round(facts.keyPushedAtWallMs) },
       catalogueAtMs: catalogue.readAtWallMs === null ? null : Math.round(catalogue.readAtWallMs),
@@ -236,7 +236,11 @@ export class CloudRoom implements CloudDesk {
   }
 }
 
-function stateOf(holders: readonly Holder[], snapshot: BudgetSnapshot): Pick<CloudView, 'state' | 'reason'> {
+function stateOf(
+  holders: readonly Holder[],
+  snapshot: BudgetSnapshot,
+  neverGiven: boolean,
+): Pick<CloudView, 'state' | 'reason'> {
   const ready = holders.filter(({ state }) => state !== 'unreachable');
   const accepted = holders.filter(({ state }) => state === 'accepted').length;
   if (snapshot.paused)
@@ -251,26 +255,41 @@ function stateOf(holders: readonly Holder[], snapshot: BudgetSnapshot): Pick<Clo
   if (accepted === 0)
     return {
       state: 'key-missing',
-      reason: { code: 'key_missing', sentence: 'No agent holds the OpenRouter key. Enter it on the Keys page.' },
+      reason: neverGiven
+        ? { code: 'key_none', sentence: 'No key was given yet.' }
+        : { code: 'no_key_held', sentence: 'No agent holds the OpenRouter key. Enter it on the Keys page.' },
     };
   if (snapshot.state === 'off') return { state: 'off', reason: { code: 'cloud_off', sentence: snapshot.sentence } };
-  const sentence = `The key is accepted by ${accepted === 1 ? '1 agent' : `${accepted} agents`}.`;
+  const sentence = `The key is held by ${accepted === 1 ? '1 agent' : `${accepted} agents`}.`;
   return { state: 'on', reason: { code: 'cloud_on', sentence, params: { agents: accepted } } };
 }
 
-function holderView(holder: Holder): CloudView['holders'][number] {
+/** `neverGiven`: no key was ever pushed from here, so that nobody misses one. */
+function holderView(holder: Holder, neverGiven: boolean, baseUrl: string | null): CloudView['holders'][number] {
   const { node, name, state, atWallMs, push, remembered } = holder;
-  const sentence = HOLDER_REASONS[state];
+  const none = neverGiven && state === 'key-missing';
+  const sentence = none ? 'No key was given yet.' : HOLDER_REASONS[state];
   return {
     nodeId: node satisfies NodeId,
     nodeName: name,
     state,
-    reason: sentence === null ? null : { code: `key_${state.replace('key-', '')}`, sentence },
+    reason: sentence === null ? null : { code: none ? 'key_none' : HOLDER_CODES[state], sentence },
     atMs: atWallMs === null ? null : Math.round(atWallMs),
     push,
     remembered,
+    baseUrl,
   };
 }
+
+/** Those that need a person are health items of the same codes. */
+const HOLDER_CODES: Readonly<Record<Holder['state'], string>> = {
+  accepted: 'key_held',
+  pending: 'key_pending',
+  refused: 'cloud_refused',
+  'key-missing': 'cloud_key_missing',
+  'key-stale': 'cloud_key_stale',
+  unreachable: 'key_unreachable',
+};
 
 const HOLDER_REASONS: Readonly<Record<Holder['state'], string | null>> = {
   accepted: null,

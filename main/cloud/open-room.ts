@@ -144,10 +144,6 @@ export function openCloud(options: OpenCloudOptions): OpenCloud {
       budget: service,
       keys,
       catalogue,
-      baseUrl: () => {
-        const told = agents.ready().flatMap(({ node }) => keys.status(node)?.baseUrl ?? []);
-        return options.baseUrl() ?? told[0] ?? 'https://openrouter.ai/api/v1';
-      },
       projectName: options.projectName,
       projectCaps,
       remember: options.remember,

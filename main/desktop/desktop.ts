@@ -1,12 +1,19 @@
 import type { MessageBoxOptions } from 'electron';
-import type { HealthView, SettingsView } from '../../preload/contract.ts';
+import {
+  type HealthView,
+  type LeavingView,
+  OPENROUTER_HOST,
+  type Output,
+  type SettingsView,
+} from '../../preload/contract.ts';
+import type { Policy } from '../domain/policy.ts';
 import type { ConsoleWindow } from './console-window.ts';
 import { Notifier } from './notifications.ts';
 import type { DesktopPlane } from './ports.ts';
 import { watchStanding } from './standing.ts';
 import type { TrayService } from './tray.ts';
 import type { TrayActions } from './tray-menu.ts';
-import { type Language, languageOf, say } from './words.ts';
+import { type Language, languageOf, say, type Word } from './words.ts';
 
 export interface DesktopPorts {
   readonly window: ConsoleWindow;
@@ -42,7 +49,7 @@ export class Desktop {
     this.#language = languageOf('system', ports.systemLanguage);
     this.#tray = ports.makeTray({
       open: (page, target) => ports.window.open(page, target),
-      setPolicy: (role, policy) => void this.#change('roles.update', { id: role, patch: { policy } }),
+      setPolicy: (role, policy) => void this.#setPolicy(role, policy),
       setPaused: (paused) => void this.#change(paused ? 'cloud.pause' : 'cloud.resume', {}),
       openAlert: (id) => this.#openAlert(id),
       quit: ports.quit,
@@ -135,16 +142,66 @@ export class Desktop {
     }
   }
 
+  /** A policy that lets texts out which so far stay in the network is a question first, as on the console's page. */
+  async #setPolicy(role: string, policy: Policy): Promise<void> {
+    const input = { id: role, patch: { policy } };
+    try {
+      const preview = (await this.#plane?.call('roles.preview', input)) as Output<'roles.preview'> | undefined;
+      if (preview?.leaves && !(await this.#mayLeave(role, policy, preview.leaves))) {
+        this.#tray.redraw();
+        return;
+      }
+    } catch {
+      this.#refused(role);
+      return;
+    }
+    await this.#change('roles.update', input);
+  }
+
+  /** @returns false also while another question stands open. */
+  async #mayLeave(role: string, policy: Policy, leaves: LeavingView): Promise<boolean> {
+    if (this.#asking) return false;
+    this.#asking = true;
+    const words = (word: Word, figures: Readonly<Record<string, string>> = {}) => say(this.#language, word, figures);
+    const { openRouter, elsewhere } = leaves;
+    const whom = [
+      ...(openRouter === null
+        ? []
+        : [words('leavingModel', { hosts: openRouter.hosts.join(', ') || OPENROUTER_HOST, model: openRouter.model })]),
+      ...elsewhere,
+    ];
+    try {
+      const answer = await this.#ports.ask({
+        type: 'question',
+        message: words('leavingTitle', { role }),
+        detail: words('leavingBody', {
+          role,
+          policy: words(policy),
+          whom: whom.join(', ') || words('leavingNobody'),
+        }),
+        buttons: [words('cancel'), words('letLeave')],
+        defaultId: 0,
+        cancelId: 0,
+      });
+      return answer === 1;
+    } finally {
+      this.#asking = false;
+    }
+  }
+
   async #change(name: string, input: unknown): Promise<void> {
     try {
       await this.#plane?.call(name, input);
     } catch {
-      // A policy that needs a new space is explained where it can be confirmed.
-      this.#tray.redraw();
-      const role = (input as { readonly id?: string }).id ?? null;
-      this.#ports.notify(say(this.#language, 'refused'), role ?? '', () => this.#ports.window.open('roles', role));
-      this.#ports.window.open('roles', role);
+      this.#refused((input as { readonly id?: string }).id ?? null);
     }
+  }
+
+  /** A policy that needs a new space is explained where it can be confirmed. */
+  #refused(role: string | null): void {
+    this.#tray.redraw();
+    this.#ports.notify(say(this.#language, 'refused'), role ?? '', () => this.#ports.window.open('roles', role));
+    this.#ports.window.open('roles', role);
   }
 
   #openAlert(id: string): void {

@@ -1,11 +1,12 @@
 import type { MenuItemConstructorOptions } from 'electron';
 import { POLICIES } from '../../preload/contract.ts';
+import type { Policy } from '../domain/policy.ts';
 import type { Standing } from './standing.ts';
 import { type Language, say } from './words.ts';
 
 export interface TrayActions {
   open(page: 'overview' | 'roles' | 'budget', target: string | null): void;
-  setPolicy(role: string, policy: string): void;
+  setPolicy(role: string, policy: Policy): void;
   setPaused(paused: boolean): void;
   openAlert(id: string): void;
   quit(): void;

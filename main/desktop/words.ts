@@ -24,6 +24,20 @@ const WORDS = {
     en: 'Tools that use Switchyard are answered only while it runs.',
     fr: 'Les outils qui utilisent Switchyard ne sont servis que tant qu’il tourne.',
   },
+  leavingTitle: {
+    en: 'Let texts of {role} leave the network?',
+    fr: 'Laisser les textes de {role} quitter le réseau ?',
+  },
+  leavingBody: {
+    en: 'So far nothing of {role} leaves your network. With “{policy}” its texts may go to {whom}.',
+    fr: 'Jusqu’ici, rien de {role} ne quitte votre réseau. Avec « {policy} », ses textes pourront aller chez {whom}.',
+  },
+  leavingModel: { en: 'OpenRouter ({hosts}) for {model}', fr: 'OpenRouter ({hosts}) pour {model}' },
+  leavingNobody: {
+    en: 'whoever in the cloud is chosen for it later',
+    fr: 'qui sera choisi plus tard dans le cloud',
+  },
+  letLeave: { en: 'Let them leave', fr: 'Les laisser sortir' },
   keepServing: { en: 'Keep serving', fr: 'Continuer à servir' },
   cancel: { en: 'Cancel', fr: 'Annuler' },
   cannotStart: { en: 'Switchyard cannot start', fr: 'Switchyard ne peut pas démarrer' },

@@ -31,6 +31,7 @@ export const ADMIN_TABLE: readonly AdminEntry[] = [
   { method: 'GET', path: '/admin/providers', operation: 'providers.list', renamed: { node: 'nodeId' } },
   { method: 'PATCH', path: '/admin/providers/:id', operation: 'providers.weigh' },
   { method: 'GET', path: '/admin/roles', operation: 'roles.list' },
+  { method: 'GET', path: '/admin/roles/:id', operation: 'roles.get' },
   { method: 'PATCH', path: '/admin/roles/:id', operation: 'roles.update', bodyIs: 'patch' },
   { method: 'POST', path: '/admin/roles/:id/preview', operation: 'roles.preview', bodyIs: 'patch' },
   { method: 'GET', path: '/admin/roles/:id/models', operation: 'roles.models' },

@@ -13,6 +13,7 @@ import { nodeDetail, nodeView, nodeViews } from './node-views.ts';
 import { providerViews } from './provider-views.ts';
 import { findTrace, listRequests } from './request-history.ts';
 import { requestView, traceSteps } from './request-views.ts';
+import { leavingBy } from './role-leaving.ts';
 import { founderView, patchRole, roleEffect, roleModels, roleViews } from './role-views.ts';
 import { testRequest } from './test-request.ts';
 
@@ -91,6 +92,7 @@ export function operatorOf(house: House): Operations {
     },
 
     'roles.list': async () => ({ roles: [...roleViews(house)] }),
+    'roles.get': async ({ id }) => role(id),
     'roles.update': async ({ id, patch, confirm }) => {
       const { effect, error } = roleEffect(id, patch, house);
       if (error && !(effect === 'new-space' && confirm === true && error.code === 'confirmation_required')) throw error;
@@ -103,6 +105,7 @@ export function operatorOf(house: House): Operations {
         effect: error && effect === 'plain' ? 'refused' : effect,
         reasons: error ? [{ code: error.code, sentence: error.message }] : [],
         founders: effect === 'new-space' ? founders(id) : [],
+        leaves: leavingBy(id, patch, house),
       };
     },
     'roles.models': async ({ id, model }) => await roleModels(id, model, house),

@@ -12,6 +12,8 @@ export const KeyHolderView = z.object({
   push: count.nullable(),
   /** Kept encrypted on that machine to survive a restart. */
   remembered: z.boolean(),
+  /** Where this agent makes its calls; null until it has said so. */
+  baseUrl: z.string().max(300).nullable(),
 });
 export type KeyHolderView = z.infer<typeof KeyHolderView>;
 
@@ -19,7 +21,6 @@ export const CloudView = z.object({
   state: z.enum(['on', 'paused', 'off', 'key-missing', 'no-agent']),
   reason: Reason,
   paused: z.boolean(),
-  baseUrl: z.string(),
   holders: z.array(KeyHolderView),
   /** The newest push: its number and when, nothing derived from the key. */
   lastPush: z.object({ number: count, atMs }).nullable(),

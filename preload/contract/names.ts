@@ -77,3 +77,5 @@ export const TOPIC_NAMES = Object.keys(TOPIC_KINDS) as TopicName[];
 /** The OpenRouter key's bytes after trimming: printable ASCII, this many. */
 export const KEY_BYTES = { min: 8, max: 512 } as const;
 export const OVERRIDE_MAX = 256;
+/** Where agents make their cloud calls unless they were started with another `--openrouter-url`. */
+export const OPENROUTER_HOST = 'openrouter.ai';

@@ -96,8 +96,18 @@ export const FounderView = z.object({
 });
 export type FounderView = z.infer<typeof FounderView>;
 
+/** Where texts of a role would go that so far stay in the network. */
+export const LeavingView = z.object({
+  /** Null when the role has no cloud model. `hosts`: where the agents that may call reach it; empty while none has said so. */
+  openRouter: z.object({ hosts: z.array(label), model: z.string(), upstreams }).nullable(),
+  /** Hosts of engines at public addresses that serve the role. */
+  elsewhere: z.array(label),
+});
+export type LeavingView = z.infer<typeof LeavingView>;
+
 export const rolesOperations = {
   'roles.list': read('The five roles, in their fixed order', Nothing, z.object({ roles: z.array(RoleView) })),
+  'roles.get': read('One role', z.strictObject({ id: RoleName }), RoleView),
   'roles.update': change(
     'Change settings of a role, field by field',
     z.strictObject({ id: RoleName, patch: RolePatch, confirm: z.boolean().optional() }),
@@ -111,6 +121,8 @@ export const rolesOperations = {
       reasons: z.array(Reason),
       /** With `new-space`: who could found it. */
       founders: z.array(FounderView),
+      /** The change lets texts leave that so far may not; a person is asked before it is made. Null: it lets out no more. */
+      leaves: LeavingView.nullable(),
     }),
   ),
   'roles.models': read(

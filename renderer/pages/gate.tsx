@@ -118,7 +118,7 @@ function FoundButton({ role }: { readonly role: RoleView }): ReactElement {
   const open = async () => {
     try {
       const { founders } = await transport.call('spaces.candidates', { role: role.id });
-      setPreview({ effect: 'new-space', reasons: [], founders });
+      setPreview({ effect: 'new-space', reasons: [], founders, leaves: null });
     } catch (error) {
       setFailure(error);
     }
@@ -142,7 +142,12 @@ export function useFoundFrom(role: RoleView | null) {
   const open = async (providerId: string) => {
     if (!role) return;
     const { founders } = await transport.call('spaces.candidates', { role: role.id });
-    setPreview({ effect: 'new-space', reasons: [], founders: founders.filter((one) => one.providerId === providerId) });
+    setPreview({
+      effect: 'new-space',
+      reasons: [],
+      founders: founders.filter((one) => one.providerId === providerId),
+      leaves: null,
+    });
   };
   return { preview, open, close: () => setPreview(null), announce: ui.announce };
 }

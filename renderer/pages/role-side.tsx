@@ -3,9 +3,8 @@ import type { RolePatch, RoleView } from '../../preload/contract.ts';
 import { Check, Side } from '../components/controls.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useRead } from '../state/console.tsx';
-import { NewSpaceSheet } from './role-space.tsx';
 import { UpstreamPicker } from './role-upstreams.tsx';
-import { HurdleNote, useRoleChange } from './roles.tsx';
+import { HurdleView, useRoleChange } from './roles.tsx';
 
 /** Empty means "none"; a comma is taken for a point. */
 export function numberOrNull(text: string): number | null {
@@ -177,7 +176,7 @@ export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly 
           </label>
         </div>
         <small>{t('role.spentSoFar', { day: f.usd(role.spentDayUsd), month: f.usd(role.spentMonthUsd) })}</small>
-        {hurdle && hurdle.kind !== 'new-space' && <HurdleNote hurdle={hurdle} />}
+        {hurdle && <HurdleView role={role} hurdle={hurdle} onClose={clear} />}
         <div className="row end">
           {saved && <span className="ok">✓ {t('action.saved')}</span>}
           <button type="submit" className="button primary" disabled={busy}>
@@ -185,9 +184,6 @@ export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly 
           </button>
         </div>
       </form>
-      {hurdle?.kind === 'new-space' && (
-        <NewSpaceSheet role={role} patch={hurdle.patch} preview={hurdle.preview} onClose={clear} />
-      )}
     </Side>
   );
 }

@@ -6,6 +6,7 @@ import { Failure } from '../components/panel.tsx';
 import { Note } from '../components/status.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useConsole } from '../state/console.tsx';
+import { LeavingWords } from './role-leaving.tsx';
 
 /**
  * Says what a new vector space means before there is one: every vector written so far is worthless in it. Nothing happens without
@@ -52,6 +53,11 @@ export function NewSpaceSheet(props: {
         <p key={reason.code}>{say(reason)}</p>
       ))}
       {role.space && <Note tone="warn">{t('space.means', { space: role.space.id })}</Note>}
+      {preview.leaves && (
+        <Note tone="warn">
+          <LeavingWords role={role.id} leaves={preview.leaves} />
+        </Note>
+      )}
       <FounderChoice founders={preview.founders} chosen={founder} onChoose={setFounder} />
       {role.space && <Check label={t('space.understood')} checked={understood} onChange={setUnderstood} />}
       {failure !== null && <Failure error={failure} />}

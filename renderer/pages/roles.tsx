@@ -11,6 +11,7 @@ import { UNKNOWN } from '../format/format.ts';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useConsole, useTopic } from '../state/console.tsx';
 import { placeHash } from '../state/ui-store.ts';
+import { LeavingSheet } from './role-leaving.tsx';
 import { RoleSide } from './role-side.tsx';
 import { NewSpaceSheet } from './role-space.tsx';
 
@@ -35,13 +36,13 @@ export function RolesPage(): ReactElement {
   );
 }
 
-/** What stands between a wish and its change: a refusal, or a new space to be confirmed. */
+/** What stands between a wish and its change: a refusal, a new space or a way out of the network to be confirmed. */
 export type Hurdle =
   | { readonly kind: 'refused'; readonly preview: Preview }
-  | { readonly kind: 'new-space'; readonly preview: Preview; readonly patch: RolePatch }
+  | { readonly kind: 'new-space' | 'leaves'; readonly preview: Preview; readonly patch: RolePatch }
   | { readonly kind: 'failed'; readonly error: unknown };
 
-/** Asks first what a change would mean, and makes it only when it is plain. */
+/** Asks first what a change would mean, and makes it only when it is plain and lets nothing out that so far may not leave. */
 export function useRoleChange(role: RoleView) {
   const { transport } = useConsole();
   const ui = useUi();
@@ -55,6 +56,7 @@ export function useRoleChange(role: RoleView) {
       const preview = await transport.call('roles.preview', { id: role.id, patch });
       if (preview.effect === 'refused') setHurdle({ kind: 'refused', preview });
       else if (preview.effect === 'new-space') setHurdle({ kind: 'new-space', preview, patch });
+      else if (preview.leaves !== null) setHurdle({ kind: 'leaves', preview, patch });
       else {
         await transport.call('roles.update', { id: role.id, patch });
         ui.announce(t('role.changed', { role: role.id }));
@@ -144,28 +146,40 @@ function Role({ role, onOpen }: { readonly role: RoleView; readonly onOpen: () =
           {role.spendCaps.dayUsd !== null && ` / ${f.usd(role.spendCaps.dayUsd)}`}
         </Fact>
       </dl>
-      {hurdle && hurdle.kind !== 'new-space' && (
-        <div>
-          <HurdleNote hurdle={hurdle} />
-        </div>
-      )}
-      {hurdle?.kind === 'new-space' && (
-        <NewSpaceSheet role={role} patch={hurdle.patch} preview={hurdle.preview} onClose={clear} />
-      )}
+      {hurdle && <HurdleView role={role} hurdle={hurdle} onClose={clear} />}
     </article>
   );
 }
 
-export function HurdleNote({ hurdle }: { readonly hurdle: Exclude<Hurdle, { kind: 'new-space' }> }): ReactElement {
+export function HurdleView(props: {
+  readonly role: RoleView;
+  readonly hurdle: Hurdle;
+  readonly onClose: () => void;
+}): ReactElement {
   const { say } = useI18n();
-  if (hurdle.kind === 'failed') return <Failure error={hurdle.error} />;
-  return (
-    <Note tone="bad" alert>
-      {hurdle.preview.reasons.map((reason) => (
-        <p key={reason.code}>{say(reason)}</p>
-      ))}
-    </Note>
-  );
+  const { role, hurdle, onClose } = props;
+  switch (hurdle.kind) {
+    case 'new-space':
+      return <NewSpaceSheet role={role} patch={hurdle.patch} preview={hurdle.preview} onClose={onClose} />;
+    case 'leaves':
+      return <LeavingSheet role={role} patch={hurdle.patch} leaves={hurdle.preview.leaves} onClose={onClose} />;
+    case 'failed':
+      return (
+        <div>
+          <Failure error={hurdle.error} />
+        </div>
+      );
+    default:
+      return (
+        <div>
+          <Note tone="bad" alert>
+            {hurdle.preview.reasons.map((reason) => (
+              <p key={reason.code}>{say(reason)}</p>
+            ))}
+          </Note>
+        </div>
+      );
+  }
 }
 
 function Fact(props: {

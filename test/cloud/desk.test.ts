@@ -49,7 +49,6 @@ function make() {
     budget,
     keys,
     catalogue,
-    baseUrl: () => 'https://openrouter.ai/api/v1',
     projectName: (id) => `project ${id}`,
     projectCaps: { change: async () => undefined },
     remember: () => ({ can: false, note: null }),
@@ -85,7 +84,7 @@ describe('the desk of the cloud', () => {
     });
     expect(CloudView.parse(room.status())).toMatchObject({
       state: 'on',
-      reason: { sentence: 'The key is accepted by 1 agent.' },
+      reason: { sentence: 'The key is held by 1 agent.' },
       lastPush: { number: 1 },
     });
     expect(JSON.stringify(room.status())).not.toContain('0123456789');

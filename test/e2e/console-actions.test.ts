@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { CLOUD, KEYS, NODES, NOW, ROLES, SETTINGS } from '../support/console-data.ts';
+import { CLOUD, KEYS, LEAVING, NODES, NOW, ROLES, SETTINGS } from '../support/console-data.ts';
 import { type ConsolePage, type ConsoleRig, openConsole, Refusal, startConsoleRig } from '../support/console-page.ts';
 import { emptyTopics, fullScript, fullTopics } from '../support/console-script.ts';
 import { describeWithChromium } from '../support/runtime.ts';
@@ -38,6 +38,26 @@ describeWithChromium('what an operator does in the console', () => {
     expect(await role.getByRole('radio', { name: 'Local', exact: true }).isChecked()).toBe(true);
   });
 
+  it('a role that never leaves the network is let out only after a question that says to whom', async () => {
+    const page = await show({ hash: '#/roles', script: fullScript({ 'roles.preview': () => LEAVING }) });
+    const role = page.locator('[data-role=rlm]');
+    const sheet = page.getByRole('dialog', { name: 'Let texts of rlm leave the network?' });
+    const choose = (name: string) => role.getByRole('radio', { name, exact: true });
+    await choose('Backup').click({ force: true });
+    await sheet.getByText('They go to OpenRouter (openrouter.ai) for deepseek/deepseek-v4-flash').waitFor();
+    expect(await sheet.getByRole('button', { name: 'Cancel' }).evaluate((one) => one === document.activeElement)).toBe(
+      true,
+    );
+    await page.keyboard.press('Enter');
+    await sheet.waitFor({ state: 'detached' });
+    expect(called('roles.update')).toEqual([]);
+    await expect.poll(() => choose('Local').isChecked()).toBe(true);
+    await choose('Cloud').click({ force: true });
+    await sheet.getByRole('button', { name: 'Let them leave' }).click();
+    await expect.poll(() => called('roles.update')).toEqual([{ id: 'rlm', patch: { policy: 'cloud' } }]);
+    await sheet.waitFor({ state: 'detached' });
+  });
+
   it('a refused change says why and changes nothing', async () => {
     const page = await show({
       hash: '#/roles',
@@ -46,6 +66,7 @@ describeWithChromium('what an operator does in the console', () => {
           effect: 'refused',
           reasons: [{ code: 'no_cloud_model', sentence: 'This role has no cloud model.' }],
           founders: [],
+          leaves: null,
         }),
       }),
     });
@@ -76,6 +97,7 @@ describeWithChromium('what an operator does in the console', () => {
               reason: null,
             },
           ],
+          leaves: null,
         }),
         'spaces.found': () => {
           throw new Refusal('founder_refused');
@@ -109,7 +131,7 @@ describeWithChromium('what an operator does in the console', () => {
     await expect.poll(() => shown.pushedKeys.length).toBe(1);
     expect(new TextDecoder().decode(new Uint8Array(shown.pushedKeys[0] ?? []))).toBe('sk-or-v1-canary-0123456789');
     expect(await field.inputValue()).toBe('');
-    await page.getByText('accepted by workstation, mac-studio').waitFor();
+    await page.getByText('Held by 2 agents').waitFor();
     expect(await page.content()).not.toContain('canary');
     expect(JSON.stringify(shown.calls)).not.toContain('canary');
     const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]));

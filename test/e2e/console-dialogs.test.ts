@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { OperationName } from '../../preload/contract.ts';
 import { seriousOn } from '../support/axe.ts';
-import { APP, KEYS, NOW } from '../support/console-data.ts';
+import { APP, KEYS, LEAVING, NOW } from '../support/console-data.ts';
 import {
   type ConsolePage,
   type ConsoleRig,
@@ -75,6 +75,7 @@ const DIALOGS: Readonly<Record<string, Case>> = {
             reason: null,
           },
         ],
+        leaves: null,
       }),
     },
     open: (page) =>
@@ -82,6 +83,12 @@ const DIALOGS: Readonly<Record<string, Case>> = {
         .locator('[data-role=code-embedding]')
         .getByRole('radio', { name: 'Cloud', exact: true })
         .click({ force: true }),
+  },
+  'leave the network': {
+    hash: '#/roles',
+    script: { 'roles.preview': () => LEAVING },
+    open: (page) =>
+      page.locator('[data-role=rlm]').getByRole('radio', { name: 'Cloud', exact: true }).click({ force: true }),
   },
   'forget the key': { hash: '#/keys', open: (page) => button(page, 'Forget').click() },
   'a new key': { hash: '#/keys', open: (page) => button(page, 'New key').click() },

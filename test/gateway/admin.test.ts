@@ -32,6 +32,7 @@ describe('the table', () => {
       'providers.list',
       { role: 'embedding', nodeId: 'n1' },
     ],
+    ['GET', '/admin/roles/rlm', undefined, 'roles.get', { id: 'rlm' }],
     [
       'PATCH',
       '/admin/roles/rlm',
@@ -177,7 +178,6 @@ describe('the cloud key', () => {
     state: 'on',
     reason: { code: 'ok', sentence: '' },
     paused: false,
-    baseUrl: 'https://openrouter.ai/api/v1',
     holders: [],
     lastPush: { number: 1, atMs: 1 },
     catalogueAtMs: null,

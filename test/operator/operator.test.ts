@@ -96,6 +96,26 @@ describe('roles', () => {
   });
 });
 
+describe('a change of policy', () => {
+  it('says where texts go that so far may not leave, and only then', async () => {
+    const leaves = async (id: string, policy: string) =>
+      (await call('roles.preview', { id, patch: { policy } } as never)).leaves;
+    const openRouter = { hosts: [], model: 'deepseek/deepseek-v4-flash', upstreams: [] };
+    for (const policy of ['backup', 'aggregate', 'cloud'])
+      expect(await leaves('rlm', policy)).toEqual({ openRouter, elsewhere: [] });
+    expect(await leaves('rlm', 'local')).toBeNull();
+    // What may leave already, by whatever policy, is no news.
+    expect(await leaves('code-assistant', 'cloud')).toBeNull();
+    expect(await leaves('code-assistant', 'local')).toBeNull();
+    expect((await call('roles.preview', { id: 'rlm', patch: { maxLocalWaitMs: 1 } })).leaves).toBeNull();
+  });
+
+  it('one role is read by itself', async () => {
+    expect(await call('roles.get', { id: 'rlm' })).toMatchObject({ id: 'rlm', policy: 'local' });
+    expect(await code('roles.get', { id: 'painter' })).toBe('invalid_request');
+  });
+});
+
 describe('API keys', () => {
   it('are shown once, work at once, are listed without their secret, and are dead when revoked', async () => {
     const { key, secret } = await call('keys.create', {

@@ -401,7 +401,6 @@ export const CLOUD: CloudView = {
   state: 'on',
   reason: { code: 'cloud_on', sentence: 'Two agents hold the key; roles use the cloud as their policy says.' },
   paused: false,
-  baseUrl: 'https://openrouter.ai/api/v1',
   holders: [
     {
       nodeId: 'n1',
@@ -411,8 +410,18 @@ export const CLOUD: CloudView = {
       atMs: ago(2),
       push: 3,
       remembered: false,
+      baseUrl: 'https://openrouter.ai/api/v1',
     },
-    { nodeId: 'n3', nodeName: 'mac-studio', state: 'accepted', reason: null, atMs: ago(2), push: 3, remembered: false },
+    {
+      nodeId: 'n3',
+      nodeName: 'mac-studio',
+      state: 'accepted',
+      reason: null,
+      atMs: ago(2),
+      push: 3,
+      remembered: false,
+      baseUrl: 'https://openrouter.ai/api/v1',
+    },
     {
       nodeId: 'n2',
       nodeName: 'workstation-2',
@@ -421,12 +430,24 @@ export const CLOUD: CloudView = {
       atMs: ago(4),
       push: null,
       remembered: false,
+      baseUrl: 'https://openrouter.ai/api/v1',
     },
   ],
   lastPush: { number: 3, atMs: ago(2) },
   catalogueAtMs: ago(9),
   canRemember: true,
   rememberNote: null,
+};
+
+/** What the core says of a role that would let go of `local`. */
+export const LEAVING: Output<'roles.preview'> = {
+  effect: 'plain',
+  reasons: [],
+  founders: [],
+  leaves: {
+    openRouter: { hosts: ['openrouter.ai'], model: 'deepseek/deepseek-v4-flash', upstreams: [] },
+    elsewhere: [],
+  },
 };
 
 export const BUDGET: BudgetView = {

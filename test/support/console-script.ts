@@ -93,7 +93,7 @@ export function fullScript(over: Script = {}): Script {
         },
       ],
     }),
-    'roles.preview': () => ({ effect: 'plain', reasons: [], founders: [] }),
+    'roles.preview': () => ({ effect: 'plain', reasons: [], founders: [], leaves: null }),
     'roles.update': () => data.ROLES[3] as (typeof data.ROLES)[number],
     'spaces.list': () => ({ spaces: data.SPACES }),
     'gate.history': (input) => data.gateHistory((input as { providerId: string }).providerId),

@@ -18,6 +18,31 @@ export const roles = {
   'policyMeans.cloud': { en: 'Only the cloud', fr: 'Uniquement le cloud' },
   'role.policy': { en: 'Policy of {role}', fr: 'Politique de {role}' },
   'role.changed': { en: '{role} was changed', fr: '{role} a été modifié' },
+  'leaving.title': {
+    en: 'Let texts of {role} leave the network?',
+    fr: 'Laisser les textes de {role} quitter le réseau ?',
+  },
+  'leaving.soFar': {
+    en: 'So far nothing of {role} leaves your network. From then on its texts (questions, answers, documents) may.',
+    fr: 'Jusqu’ici, rien de {role} ne quitte votre réseau. Dès lors, ses textes (questions, réponses, documents) le pourront.',
+  },
+  'leaving.toOpenRouter': {
+    en: 'They go to OpenRouter ({hosts}) for {model}, and from there to an upstream of its choice.',
+    fr: 'Ils vont chez OpenRouter ({hosts}) pour {model}, et de là chez un hébergeur de son choix.',
+  },
+  'leaving.toPinned': {
+    en: 'They go to OpenRouter ({hosts}) for {model}, and from there to {upstreams} alone.',
+    fr: 'Ils vont chez OpenRouter ({hosts}) pour {model}, et de là uniquement chez {upstreams}.',
+  },
+  'leaving.elsewhere': {
+    en: 'They also go to what your machines reach outside the network: {hosts}.',
+    fr: 'Ils vont aussi vers ce que vos machines joignent hors du réseau : {hosts}.',
+  },
+  'leaving.nobodyYet': {
+    en: 'Nobody outside serves this role yet: it begins when a cloud model is chosen or such an engine appears.',
+    fr: 'Personne au dehors ne sert encore ce rôle : cela commencera dès qu’un modèle cloud sera choisi ou qu’un tel moteur paraîtra.',
+  },
+  'leaving.confirm': { en: 'Let them leave', fr: 'Les laisser sortir' },
   'role.models': { en: 'Serving', fr: 'En service' },
   'role.ready': { en: 'Ready', fr: 'Prêts' },
   'role.readyCounts': { en: '{local} local, {cloud} cloud', fr: '{local} en local, {cloud} dans le cloud' },
