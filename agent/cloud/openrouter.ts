@@ -168,9 +168,12 @@ export class OpenRouterEngine implements ServedEngine {
 
   report(): EngineReport | null {
     const models = new Map<string, ModelReport>();
+    const hosts = new Set<string>();
     let usable = false;
     for (const controller of this.#desks.controllers()) {
       if (this.#credentials.state(controller) === 'held') usable = true;
+      const { host } = new URL(this.#credentials.baseUrl(controller));
+      hosts.add(host);
       for (const offer of this.#desks.offers(controller).offers) {
         const name = cloudModelName(offer.model, offer.upstream);
         models.set(name, {
@@ -186,7 +189,7 @@ export class OpenRouterEngine implements ServedEngine {
           loaded: true,
           sizeBytes: null,
           ...this.#speed.of(name),
-          remoteHost: 'openrouter.ai',
+          remoteHost: host,
           trial: false,
         });
       }
@@ -196,7 +199,8 @@ export class OpenRouterEngine implements ServedEngine {
       engine: CLOUD_ENGINE,
       kind: 'openrouter',
       version: null,
-      address: 'openrouter.ai',
+      // Control planes may each have a base URL of their own.
+      address: [...hosts].sort().join(', '),
       reach: 'public',
       state: usable ? 'ready' : 'error',
       reason: usable ? null : 'This agent holds no OpenRouter key.',

@@ -247,6 +247,8 @@ function stateOf(
     return { state: 'paused', reason: { code: 'cloud_paused', sentence: 'The cloud is paused by the operator.' } };
   if (ready.length === 0)
     return { state: 'no-agent', reason: { code: 'no_agent', sentence: 'No agent is there that could use the cloud.' } };
+  if (accepted === 0 && neverGiven)
+    return { state: 'key-missing', reason: { code: 'key_none', sentence: 'No key was given yet.' } };
   if (accepted === 0 && ready.some(({ state }) => state === 'pending'))
     return {
       state: 'key-missing',
@@ -255,9 +257,7 @@ function stateOf(
   if (accepted === 0)
     return {
       state: 'key-missing',
-      reason: neverGiven
-        ? { code: 'key_none', sentence: 'No key was given yet.' }
-        : { code: 'no_key_held', sentence: 'No agent holds the OpenRouter key. Enter it on the Keys page.' },
+      reason: { code: 'no_key_held', sentence: 'No agent holds the OpenRouter key. Enter it on the Keys page.' },
     };
   if (snapshot.state === 'off') return { state: 'off', reason: { code: 'cloud_off', sentence: snapshot.sentence } };
   const sentence = `The key is held by ${accepted === 1 ? '1 agent' : `${accepted} agents`}.`;
@@ -267,7 +267,7 @@ function stateOf(
 /** `neverGiven`: no key was ever pushed from here, so that nobody misses one. */
 function holderView(holder: Holder, neverGiven: boolean, baseUrl: string | null): CloudView['holders'][number] {
   const { node, name, state, atWallMs, push, remembered } = holder;
-  const none = neverGiven && state === 'key-missing';
+  const none = neverGiven && (state === 'key-missing' || state === 'pending');
   const sentence = none ? 'No key was given yet.' : HOLDER_REASONS[state];
   return {
     nodeId: node satisfies NodeId,

@@ -1,5 +1,5 @@
 import type { EngineReport } from '../../agent/wire/control.ts';
-import type { NodeDetail, NodeView, ProviderView } from '../../preload/contract.ts';
+import type { EngineView, NodeDetail, NodeView, ProviderView } from '../../preload/contract.ts';
 import { ROLE_IDS } from '../domain/roles.ts';
 import type { FleetNode } from '../fleet/fleet-node.ts';
 import type { House } from './house.ts';
@@ -80,6 +80,18 @@ export function nodeViews(house: House): readonly NodeView[] {
   return house.fleet.nodes().map((node) => nodeView(node, providers, house));
 }
 
+/** What calls OpenRouter can do nothing without a key: no fault where nobody has given one. */
+function standing(
+  { kind, state }: Pick<EngineReport, 'kind' | 'state'>,
+  reason: string | null,
+  noKeyYet: boolean,
+): Pick<EngineView, 'state' | 'reason'> {
+  if (kind === 'openrouter' && state === 'error' && noKeyYet) {
+    return { state: 'no-key', reason: { code: 'key_none', sentence: 'No key was given yet.' } };
+  }
+  return { state, reason: reason === null ? null : { code: `engine_${state}`, sentence: reason } };
+}
+
 /** Points of a machine's last hour, thinned to what a sparkline can show. */
 const HISTORY_POINTS = 120;
 
@@ -87,13 +99,14 @@ export function nodeDetail(node: FleetNode, house: House): NodeDetail {
   const providers = providerViews(house);
   const slice = house.series.read('1h', house.clock.wallMs(), (id) => id.startsWith(`node.${node.id}.`));
   const keep = Math.ceil(slice.atMs.length / HISTORY_POINTS);
+  const noKeyYet = house.cloud.status().lastPush === null;
   const thin = <Value>(values: readonly Value[]) => values.filter((_, at) => at % keep === keep - 1);
   return {
     node: nodeView(node, providers, house),
     engines: (node.heartbeat?.engines ?? []).map(({ engine, reason, processMark: _, models, ...rest }) => ({
       ...rest,
       id: engine,
-      reason: reason === null ? null : { code: `engine_${rest.state}`, sentence: reason },
+      ...standing(rest, reason, noKeyYet),
       models: models.map(({ model, aliases, digest, tasks, contextTokens, width, sizeBytes, loaded, remoteHost }) => ({
         model,
         aliases,

@@ -132,7 +132,8 @@ export const EngineView = z.object({
   version: z.string().nullable(),
   address: z.string(),
   reach: z.enum(['loopback', 'private', 'public']),
-  state: z.enum(['ready', 'loading', 'unreachable', 'error']),
+  /** `no-key`: it could call OpenRouter, and no key was ever given from here. */
+  state: z.enum(['ready', 'loading', 'unreachable', 'error', 'no-key']),
   reason: Reason.nullable(),
   slots: count,
   running: count,

@@ -91,13 +91,18 @@ const isHeld = (cloud: CloudView | null): boolean =>
 export function KeyHolders({ cloud }: { readonly cloud: CloudView }): ReactElement {
   const { t, say } = useI18n();
   const accepted = cloud.holders.filter((holder) => holder.state === 'accepted');
+  // Nobody misses a key that was never given.
+  const noneYet = (holder: KeyHolderView) => holder.reason?.code === 'key_none';
   return (
     <div className="stack">
       <p>
         {accepted.length > 0 ? (
           <>
             <Status tone="ok">
-              {t('key.acceptedBy', { names: accepted.map((holder) => holder.nodeName).join(', ') })}
+              {t(accepted.length === 1 ? 'key.acceptedByOne' : 'key.acceptedBy', {
+                count: accepted.length,
+                names: accepted.map((holder) => holder.nodeName).join(', '),
+              })}
             </Status>{' '}
             <span className="quiet">
               <Moment atMs={Math.max(...accepted.map((holder) => holder.atMs ?? 0)) || null} />
@@ -113,8 +118,15 @@ export function KeyHolders({ cloud }: { readonly cloud: CloudView }): ReactEleme
             <li key={holder.nodeId}>
               <b>{holder.nodeName}</b>
               <span>
-                <Status tone={HOLDER_TONE[holder.state]}>{t(`holder.${holder.state}`)}</Status>{' '}
-                {holder.reason && <span className="quiet">{say(holder.reason)}</span>}
+                {noneYet(holder) ? (
+                  <Status tone="idle">{t('key.noneYet')}</Status>
+                ) : (
+                  <>
+                    <Status tone={HOLDER_TONE[holder.state]}>{t(`holder.${holder.state}`)}</Status>{' '}
+                    {holder.reason && <span className="quiet">{say(holder.reason)}</span>}
+                  </>
+                )}
+                {holder.baseUrl && <span className="mono quiet"> {new URL(holder.baseUrl).host}</span>}
                 {holder.remembered && <span className="quiet"> {t('key.remembered')}</span>}
               </span>
               <span className="quiet">

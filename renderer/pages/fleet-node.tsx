@@ -108,7 +108,8 @@ function Detail({ detail }: { readonly detail: NodeDetail }): ReactElement {
 function Engine(props: { readonly engine: EngineView; readonly providers: readonly ProviderView[] }): ReactElement {
   const { t, f, say } = useI18n();
   const { engine } = props;
-  const tone = engine.state === 'ready' ? 'ok' : engine.state === 'loading' ? 'idle' : 'bad';
+  const tone =
+    engine.state === 'ready' ? 'ok' : engine.state === 'loading' || engine.state === 'no-key' ? 'idle' : 'bad';
   return (
     <section>
       <h4>
@@ -118,8 +119,8 @@ function Engine(props: { readonly engine: EngineView; readonly providers: readon
         <small>
           <span className="mono">{engine.address || t('engine.builtin')}</span>,{' '}
           {t(engine.slots === 1 ? 'engine.slot' : 'engine.slots', { slots: engine.slots })}
-          {engine.reach === 'public' && `, ${t('engine.public')}`}
-          {engine.reason && `. ${say(engine.reason)}`}
+          {engine.reach === 'public' && `, ${t(engine.kind === 'openrouter' ? 'engine.cloud' : 'engine.public')}`}
+          {engine.reason && engine.state !== 'no-key' && `. ${say(engine.reason)}`}
         </small>
       </p>
       {props.providers.map((provider) => (

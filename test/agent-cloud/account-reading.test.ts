@@ -56,3 +56,14 @@ it('what a replaced key may still spend says nothing about the new one, however 
     sent.flatMap((message) => (message.t === 'cloud-status' ? (message.account?.creditUsd ?? []) : [])),
   ).not.toContain(99);
 });
+
+it('what an agent reports of its engine names the host that its calls go to', async () => {
+  expect(engine.report()).toBeNull();
+  push(1, 'sk-or-v1-the-first-key');
+  const { host } = new URL(engine.status('cp1').baseUrl);
+  expect(host).toMatch(/^127\.0\.0\.1:\d+$/);
+  expect(engine.report()).toMatchObject({ kind: 'openrouter', address: host, reach: 'public' });
+  // Another control plane may have said another base URL, of which its own calls are.
+  engine.push('cp2', encodePush(1, { keyPush: 0, roles: ROLES, baseUrl: 'https://eu.example/api/v1' }, null));
+  expect(engine.report()?.address).toBe(`${host}, eu.example`);
+});

@@ -64,6 +64,7 @@ describe('the desk of the cloud', () => {
     expect(state()).toBe('no-agent');
     nodes.push(node as NodeId);
     expect(state()).toBe('key-missing');
+    expect(room.status().reason.code).toBe('key_none');
     await room.pushKey(Buffer.from('sk-or-v1-0123456789'), {});
     expect(CloudView.parse(room.status()).holders).toMatchObject([{ nodeName: 'alpha', state: 'pending' }]);
     expect(room.status().reason.code).toBe('key_pending');
@@ -87,9 +88,39 @@ describe('the desk of the cloud', () => {
       reason: { sentence: 'The key is held by 1 agent.' },
       lastPush: { number: 1 },
     });
+    expect(room.status().holders[0]?.baseUrl).toBe('https://openrouter.ai/api/v1');
     expect(JSON.stringify(room.status())).not.toContain('0123456789');
     await room.pause();
     expect(state()).toBe('paused');
+  });
+
+  it('calls an agent without a key fresh until a key was given, and only then one that lost it', async () => {
+    const { room, keys } = make();
+    const empty = {
+      t: 'cloud-status' as const,
+      push: 0,
+      keyPush: null,
+      key: 'missing' as const,
+      keyRefused: false,
+      remembered: false,
+      canRemember: false,
+      baseUrl: 'https://eu.example/api/v1',
+      account: null,
+      offers: [],
+      notOffered: [],
+      catalogueAtWallMs: null,
+    } satisfies Parameters<KeyPush['onStatus']>[1];
+    const holder = () => CloudView.parse(room.status()).holders[0];
+    expect(holder()?.baseUrl).toBeNull();
+    keys.onStatus('a' as NodeId, empty);
+    expect(holder()).toMatchObject({
+      state: 'key-missing',
+      reason: { code: 'key_none', sentence: 'No key was given yet.' },
+      baseUrl: 'https://eu.example/api/v1',
+    });
+    await room.pushKey(Buffer.from('sk-or-v1-0123456789'), {});
+    keys.onAck('a' as NodeId, { t: 'cloud-ack', push: 1, result: 'applied', reason: null });
+    expect(holder()?.reason?.code).toBe('cloud_key_missing');
   });
 
   it('shows the budget with cuts, shares and spending', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { CLOUD, KEYS, LEAVING, NODES, NOW, ROLES, SETTINGS } from '../support/console-data.ts';
+import { CLOUD, KEYS, LEAVING, NODE_DETAIL, NODES, NOW, ROLES, SETTINGS } from '../support/console-data.ts';
 import { type ConsolePage, type ConsoleRig, openConsole, Refusal, startConsoleRig } from '../support/console-page.ts';
 import { emptyTopics, fullScript, fullTopics } from '../support/console-script.ts';
 import { describeWithChromium } from '../support/runtime.ts';
@@ -131,11 +131,55 @@ describeWithChromium('what an operator does in the console', () => {
     await expect.poll(() => shown.pushedKeys.length).toBe(1);
     expect(new TextDecoder().decode(new Uint8Array(shown.pushedKeys[0] ?? []))).toBe('sk-or-v1-canary-0123456789');
     expect(await field.inputValue()).toBe('');
-    await page.getByText('Held by 2 agents').waitFor();
+    await page.getByText('Accepted by 2 agents').waitFor();
     expect(await page.content()).not.toContain('canary');
     expect(JSON.stringify(shown.calls)).not.toContain('canary');
     const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]));
     expect(stored).not.toContain('canary');
+  });
+
+  it('a house that never had a key is told so without alarm, on Keys and at the machine', async () => {
+    const none = { code: 'key_none', sentence: 'No key was given yet.' };
+    const [holder] = CLOUD.holders;
+    const [engine] = NODE_DETAIL.engines;
+    if (!holder || !engine) throw new Error('the test data is incomplete');
+    const page = await show({
+      hash: '#/keys',
+      topics: {
+        ...fullTopics(),
+        cloud: {
+          topic: 'cloud',
+          type: 'value',
+          value: {
+            ...CLOUD,
+            state: 'key-missing',
+            reason: none,
+            lastPush: null,
+            holders: [{ ...holder, state: 'key-missing', reason: none, baseUrl: 'https://eu.example/api/v1' }],
+          },
+        },
+      },
+      script: fullScript({
+        'nodes.detail': () => ({
+          ...NODE_DETAIL,
+          engines: [
+            { ...engine, kind: 'openrouter', address: 'eu.example', reach: 'public', state: 'no-key', reason: none },
+          ],
+        }),
+      }),
+    });
+    const row = page.locator('.holders li');
+    await row.getByText('no key yet').waitFor();
+    expect(await row.textContent()).toContain('eu.example');
+    expect(await row.textContent()).not.toMatch(/restart|again/);
+    expect(await row.locator('.status.warn, .status.bad').count()).toBe(0);
+    await page.evaluate(() => {
+      location.hash = '#/fleet/n1';
+    });
+    const side = page.getByRole('complementary', { name: 'workstation' });
+    await side.getByText('no key yet').waitFor();
+    await side.getByText('eu.example').waitFor();
+    await side.getByText('counts as cloud').waitFor();
   });
 
   it('what cannot be a key is refused before it leaves, and cleared', async () => {

@@ -184,7 +184,12 @@ describeWithRuntime(NO_DESKTOP, 'the desktop over a fleet', () => {
     };
     await controls(app, (standin) => standin.clickTray('reranker', 'Local'));
     await everywhere('local', 'Local');
+    // What lets texts out of the network is asked first, and Cancel keeps them in.
     await radio('Cloud').click({ force: true });
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    await everywhere('local', 'Local');
+    await radio('Cloud').click({ force: true });
+    await page.getByRole('dialog').getByRole('button', { name: 'Let them leave' }).click();
     await everywhere('cloud', 'Cloud');
   });
 
@@ -208,7 +213,7 @@ describeWithRuntime(NO_DESKTOP, 'the desktop over a fleet', () => {
     await field.fill(canary);
     await page.getByRole('button', { name: 'Send' }).click();
     expect(await field.inputValue()).toBe('');
-    await page.getByText('accepted by alpha, beta').waitFor();
+    await page.getByText('Accepted by 2 agents: alpha, beta').waitFor();
     const { holders } = await (await operator()).get<Output<'cloud.status'>>('cloud');
     expect(holders.map(({ nodeName, state }) => `${nodeName} ${state}`).sort()).toEqual([
       'alpha accepted',
@@ -228,7 +233,7 @@ describeWithRuntime(NO_DESKTOP, 'the desktop over a fleet', () => {
 
     await go('Keys');
     await page.reload();
-    await page.getByText('accepted by alpha, beta').waitFor();
+    await page.getByText('Accepted by 2 agents: alpha, beta').waitFor();
     const kept = await page.evaluate(() =>
       JSON.stringify([
         document.documentElement.outerHTML,
@@ -311,7 +316,7 @@ describeWithRuntime(NO_DESKTOP, 'the desktop over a fleet', () => {
     await go('Gate');
     await stands('beta', 'vector-incompatible');
     await go('Keys');
-    await page.getByText('accepted by alpha, beta').waitFor();
+    await page.getByText('Accepted by 2 agents: alpha, beta').waitFor();
   });
 
   it('leaves the key in no file of the desktop or the agents', async () => {

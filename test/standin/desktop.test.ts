@@ -111,6 +111,7 @@ describeWithRuntime(NO_DESKTOP, 'the desktop', () => {
       await expect.poll(() => role.getByRole('radio', { name: 'Local', exact: true }).isChecked()).toBe(true);
       expect(await policyOf(page, 'code-assistant')).toBe('local');
       await role.getByRole('radio', { name: 'Backup', exact: true }).click({ force: true });
+      await page.getByRole('dialog').getByRole('button', { name: 'Let them leave' }).click();
       await expect
         .poll(() =>
           controls(running(), (standin) =>

@@ -70,7 +70,9 @@ export const cloud = {
     fr: 'Laisser l’agent de cette machine la garder dans le trousseau du système',
   },
   'key.remembered': { en: 'kept encrypted', fr: 'gardée chiffrée' },
-  'key.acceptedBy': { en: 'accepted by {names}', fr: 'acceptée par {names}' },
+  'key.acceptedByOne': { en: 'Accepted by {names}', fr: 'Acceptée par {names}' },
+  'key.acceptedBy': { en: 'Accepted by {count} agents: {names}', fr: 'Acceptée par {count} agents : {names}' },
+  'key.noneYet': { en: 'no key yet', fr: 'pas encore de clé' },
   'key.none': {
     en: 'No agent holds a key. Without one nothing goes to the cloud.',
     fr: 'Aucun agent ne tient de clé. Sans clé, rien ne part vers le cloud.',

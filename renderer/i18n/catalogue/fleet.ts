@@ -93,10 +93,12 @@ export const fleet = {
   'engine.loading': { en: 'loading', fr: 'chargement' },
   'engine.unreachable': { en: 'unreachable', fr: 'injoignable' },
   'engine.error': { en: 'error', fr: 'erreur' },
+  'engine.no-key': { en: 'no key yet', fr: 'pas encore de clé' },
   'engine.builtin': { en: 'built in', fr: 'intégré' },
   'engine.slot': { en: '1 slot', fr: '1 place' },
   'engine.slots': { en: '{slots} slots', fr: '{slots} places' },
   'engine.public': { en: 'public address: counts as cloud', fr: 'adresse publique : compte comme cloud' },
+  'engine.cloud': { en: 'counts as cloud', fr: 'compte comme cloud' },
   'engine.unused': { en: 'No role uses its models: {models}', fr: 'Aucun rôle n’utilise ses modèles : {models}' },
   'engine.noModels': { en: 'It reports no model.', fr: 'Il n’annonce aucun modèle.' },
   'engine.errors': {

@@ -149,8 +149,13 @@ export const reasons = {
     fr: 'Local d’abord ; vers le cloud si l’attente devait dépasser {time}.',
   },
   'reason.cloud_on': {
-    en: 'The key is accepted by agents: {agents}.',
-    fr: 'Clé acceptée ; agents : {agents}.',
+    en: 'Agents that hold the key: {agents}.',
+    fr: 'Agents qui tiennent la clé : {agents}.',
+  },
+  'reason.key_none': { en: 'No key was given yet.', fr: 'Aucune clé n’a encore été donnée.' },
+  'reason.no_key_held': {
+    en: 'No agent holds the OpenRouter key. Enter it on the Keys page.',
+    fr: 'Aucun agent ne tient la clé OpenRouter. Saisissez-la sur la page Clés.',
   },
   'reason.no_agent': {
     en: 'No agent is there that could use the cloud.',
