@@ -4,18 +4,15 @@ import type { EventView } from '../../preload/contract.ts';
 import { copyText, saveFile } from '../components/clipboard.ts';
 import { Segments } from '../components/controls.tsx';
 import { Panel } from '../components/panel.tsx';
-import { Status, type Tone } from '../components/status.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useConsole, useTopic } from '../state/console.tsx';
 import { countAfter, filterEvents, type Least, MOST_EVENTS, mergeEvents, placeOf } from '../state/event-log.ts';
-import { placeHash } from '../state/ui-store.ts';
 import { useWindowHeight } from '../state/window-size.ts';
+import { EventRow } from './event-row.tsx';
 
 const ROW_HEIGHT = 30;
 /** Older events are fetched this many at a time. */
 const PAGE_SIZE = 1000;
-
-const SEVERITY_TONE: Readonly<Record<EventView['severity'], Tone>> = { info: 'idle', warn: 'warn', error: 'bad' };
 
 /** What happened, oldest above, newest below. Following stops when one scrolls up, and says how much is new. */
 export function EventsPage(): ReactElement {
@@ -185,25 +182,14 @@ function EventList(props: {
         <ul className="inner" style={{ height: rows.getTotalSize() }}>
           {rows.getVirtualItems().map((item) => {
             const event = events[item.index];
-            const title = props.titles.get(event?.providerId ?? '');
             return (
               event && (
-                <li key={event.id} className="event" style={{ transform: `translateY(${item.start}px)` }}>
-                  <time className="num" dateTime={new Date(event.atMs).toISOString()} title={f.moment(event.atMs)}>
-                    {f.clock(event.atMs)}
-                  </time>
-                  <Status tone={SEVERITY_TONE[event.severity]}>{t(`severity.${event.severity}`)}</Status>
-                  <span className="quiet">{event.source}</span>
-                  <span className="sentence" title={event.sentence}>
-                    {title && <b>{title}: </b>}
-                    {event.sentence}
-                  </span>
-                  {event.requestId ? (
-                    <a href={placeHash('requests', event.requestId)}>{t('events.trace')}</a>
-                  ) : (
-                    <code>{event.code}</code>
-                  )}
-                </li>
+                <EventRow
+                  key={event.id}
+                  event={event}
+                  title={props.titles.get(event.providerId ?? '') ?? null}
+                  topPx={item.start}
+                />
               )
             );
           })}
