@@ -2,6 +2,7 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app/app.tsx';
+import { watchFocus } from './components/focus-place.ts';
 import { ConsoleContext, createQueries } from './state/console.tsx';
 import { createFeedStore } from './state/feed-store.ts';
 import { startTicker, TickerContext } from './state/ticker.tsx';
@@ -15,6 +16,7 @@ async function start(host: HTMLElement): Promise<void> {
   const queries = createQueries();
   const ticker = startTicker(window);
   const ui = createUiStore();
+  watchFocus(document);
   // The ticket of a browser's address is spent before the first question is asked.
   await transport.start();
   createRoot(host).render(

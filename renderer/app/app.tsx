@@ -1,6 +1,7 @@
 import { type ReactElement, useEffect, useRef } from 'react';
 import { useStore } from 'zustand';
 import type { PageId, SettingsView } from '../../preload/contract.ts';
+import { focusPage } from '../components/focus-place.ts';
 import { I18nProvider, type Language, useI18n } from '../i18n/i18n.tsx';
 import { BudgetPage } from '../pages/budget.tsx';
 import { EventsPage } from '../pages/events.tsx';
@@ -89,6 +90,12 @@ function Frame({ settings }: { readonly settings: SettingsView | null }): ReactE
   useEffect(() => {
     if (settings && !settings.console.firstRunDone && window.location.hash === '') go('welcome');
   }, [settings, go]);
+  const shownPage = useRef(place.page);
+  useEffect(() => {
+    // What had the keyboard went with the page before: it goes on from the top of this one.
+    if (shownPage.current !== place.page && document.activeElement === document.body) focusPage();
+    shownPage.current = place.page;
+  }, [place.page]);
   useEffect(() => {
     page.current?.scrollTo({ top: 0 });
     document.title = `${t(place.page === 'welcome' ? 'welcome.title' : `page.${place.page}`)} · Switchyard`;
@@ -101,18 +108,19 @@ function Frame({ settings }: { readonly settings: SettingsView | null }): ReactE
   });
 
   const Page = PAGES[place.page];
+  const title = t(place.page === 'welcome' ? 'welcome.title' : `page.${place.page}`);
   return (
     <NavigationContext value={navigation}>
       <div className="app">
         <Rail />
         <div className="content">
           <TopBar
-            title={t(place.page === 'welcome' ? 'welcome.title' : `page.${place.page}`)}
+            title={title}
             tools={place.page === 'overview' ? <RangeTools /> : undefined}
             onPalette={() => ui.setState({ paletteOpen: true })}
           />
           <Banner />
-          <main className="page" ref={page} tabIndex={-1} key={place.page}>
+          <main className="page" ref={page} tabIndex={-1} aria-label={title} key={place.page}>
             <Page />
           </main>
         </div>

@@ -1,6 +1,7 @@
-import { type ReactElement, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { type ReactElement, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import { useI18n } from '../i18n/i18n.tsx';
 import { copyText } from './clipboard.ts';
+import { useFocusReturn } from './focus-place.ts';
 import { Icon } from './icons.tsx';
 
 /** Radio buttons that stand side by side. */
@@ -108,13 +109,8 @@ export function Side(props: {
   const { t } = useI18n();
   const panel = useRef<HTMLElement>(null);
   useEscape(props.onClose);
-  useEffect(() => {
-    const before = document.activeElement;
-    panel.current?.focus({ preventScroll: true });
-    return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
-    };
-  }, []);
+  useFocusReturn();
+  useEffect(() => panel.current?.focus({ preventScroll: true }), []);
   return (
     <aside className="side" ref={panel} tabIndex={-1} aria-label={props.title}>
       <header>
@@ -129,7 +125,7 @@ export function Side(props: {
   );
 }
 
-/** A modal question or form. The browser keeps focus inside and closes on Escape. */
+/** A modal question or form. The browser keeps focus inside and closes on Escape; closed, focus is where it was before. */
 export function Sheet(props: {
   readonly title: string;
   readonly wide?: boolean;
@@ -138,7 +134,9 @@ export function Sheet(props: {
 }): ReactElement {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
-  useEffect(() => {
+  useFocusReturn();
+  // Before the effects of what is inside, so that a field in it can ask for the keyboard.
+  useLayoutEffect(() => {
     const element = dialog.current;
     if (element && !element.open) element.showModal();
     return () => element?.close();

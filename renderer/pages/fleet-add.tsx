@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactElement, useState } from 'react';
+import { type FormEvent, type ReactElement, useEffect, useRef, useState } from 'react';
 import type { EnrolmentView, Output } from '../../preload/contract.ts';
 import { useUi } from '../app/ui.tsx';
 import { Segments, Sheet, Snippet } from '../components/controls.tsx';
@@ -11,10 +11,17 @@ import { useChange, useConsole, useRead } from '../state/console.tsx';
 type Way = 'found' | 'address' | 'command';
 
 /** Three ways to a new machine: one that was seen on the network, one whose address is known, one with nothing on it yet. */
-export function AddMachine({ onClose }: { readonly onClose: () => void }): ReactElement {
+export function AddMachine(props: {
+  /** Opens the form for it at once, '' for one that is yet to be typed; null looks on the network first. */
+  readonly address?: string | null;
+  readonly onClose: () => void;
+}): ReactElement {
   const { t } = useI18n();
-  const [way, setWay] = useState<Way>('found');
-  const [address, setAddress] = useState('');
+  const { onClose } = props;
+  const [way, setWay] = useState<Way>(props.address == null ? 'found' : 'address');
+  const [address, setAddress] = useState(props.address ?? '');
+  // Somebody who goes through the ways with the arrow keys stays at them; one who picked a machine types next.
+  const [typesNext, setTypesNext] = useState(way === 'address');
   return (
     <Sheet title={t('add.title')} wide onClose={onClose}>
       <Segments<Way>
@@ -25,17 +32,21 @@ export function AddMachine({ onClose }: { readonly onClose: () => void }): React
           { value: 'address', label: t('add.address') },
           { value: 'command', label: t('add.command') },
         ]}
-        onChange={setWay}
+        onChange={(chosen) => {
+          setTypesNext(false);
+          setWay(chosen);
+        }}
       />
       {way === 'found' && (
         <Found
           onPick={(picked) => {
             setAddress(picked);
+            setTypesNext(true);
             setWay('address');
           }}
         />
       )}
-      {way === 'address' && <PairForm key={address} address={address} onPaired={onClose} onClose={onClose} />}
+      {way === 'address' && <PairForm key={address} address={address} typesNext={typesNext} onClose={onClose} />}
       {way === 'command' && <OneCommand />}
       {way !== 'address' && (
         <div className="row end">
@@ -91,14 +102,19 @@ export function Found({ onPick }: { readonly onPick: (address: string) => void }
   );
 }
 
-export function PairForm(props: {
+function PairForm(props: {
   readonly address: string;
-  readonly onPaired: () => void;
-  /** In a dialog: its way out stands beside the button. */
-  readonly onClose?: () => void;
+  /** The first field that is still empty takes the keyboard. */
+  readonly typesNext: boolean;
+  readonly onClose: () => void;
 }): ReactElement {
   const { t } = useI18n();
   const ui = useUi();
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    const fields = [...(form.current?.querySelectorAll('input') ?? [])];
+    if (props.typesNext) fields.find((field) => field.value === '')?.focus();
+  }, [props.typesNext]);
   const add = useChange('nodes.add', ['nodes.list', 'discovery.list']);
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -108,13 +124,13 @@ export function PairForm(props: {
       {
         onSuccess: (node) => {
           ui.announce(t('add.paired', { name: node.name }));
-          props.onPaired();
+          props.onClose();
         },
       },
     );
   };
   return (
-    <form className="form" onSubmit={submit}>
+    <form className="form" ref={form} onSubmit={submit}>
       <div className="pair">
         <label>
           {t('add.addressLabel')}
@@ -141,7 +157,7 @@ export function PairForm(props: {
       <p className="quiet">{t('add.codeMeans')}</p>
       {add.isError && <Failure error={add.error} />}
       <div className="row end">
-        {props.onClose && <CloseButton onClose={props.onClose} />}
+        <CloseButton onClose={props.onClose} />
         <button type="submit" className="button primary" disabled={add.isPending}>
           {t(add.isPending ? 'add.pairing' : 'add.pair')}
         </button>

@@ -8,7 +8,7 @@ import { SetupPicker } from '../components/setup-picker.tsx';
 import { Status } from '../components/status.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useChange, useTopic } from '../state/console.tsx';
-import { Found, PairForm } from './fleet-add.tsx';
+import { AddMachine, Found } from './fleet-add.tsx';
 import { byName, NODE_TONE } from './states.ts';
 
 /** First run: a machine, the key, a test. Machines are being looked for at once; each step can be left out. */
@@ -78,18 +78,13 @@ function Machines(): ReactElement {
         ))}
       </ul>
       {trialOnly && <p className="quiet">{t('welcome.trialOnly')}</p>}
-      {address === null ? (
-        <>
-          <Found onPick={setAddress} />
-          <div className="row">
-            <button type="button" className="button" onClick={() => setAddress('')}>
-              {t('welcome.byAddress')}
-            </button>
-          </div>
-        </>
-      ) : (
-        <PairForm key={address} address={address} onPaired={() => setAddress(null)} />
-      )}
+      <Found onPick={setAddress} />
+      <div className="row">
+        <button type="button" className="button" aria-haspopup="dialog" onClick={() => setAddress('')}>
+          {t('welcome.byAddress')}
+        </button>
+      </div>
+      {address !== null && <AddMachine address={address} onClose={() => setAddress(null)} />}
     </Step>
   );
 }

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { OperationName } from '../../preload/contract.ts';
 import { seriousOn } from '../support/axe.ts';
-import { APP, KEYS, LEAVING, NOW } from '../support/console-data.ts';
+import { APP, KEYS, LEAVING, NOW, SETTINGS } from '../support/console-data.ts';
 import {
   type ConsolePage,
   type ConsoleRig,
@@ -11,7 +11,7 @@ import {
   type Script,
   startConsoleRig,
 } from '../support/console-page.ts';
-import { fullScript, fullTopics } from '../support/console-script.ts';
+import { emptyTopics, fullScript, fullTopics } from '../support/console-script.ts';
 import { describeWithChromium } from '../support/runtime.ts';
 
 const [firstKey] = KEYS;
@@ -19,6 +19,19 @@ if (!firstKey) throw new Error('the test data is incomplete');
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first();
 const inDialog = (page: Page, name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true });
+/** Remembers, when a dialog opens, what had the keyboard until then. */
+const watchOpener = (page: Page) =>
+  page.evaluate(() => {
+    const seen = { at: document.body as Element };
+    Object.assign(globalThis, { opener: null });
+    document.addEventListener('focusin', ({ target }) => {
+      if (target instanceof Element && target.closest('dialog')) Object.assign(globalThis, { opener: seen.at });
+      else if (target instanceof Element) seen.at = target;
+    });
+  });
+/** Whether the keyboard is back where it was before the dialog. */
+const isBack = (page: Page) =>
+  page.evaluate(() => document.activeElement === (globalThis as unknown as { opener: Element | null }).opener);
 const refuse = (code: string) => () => {
   throw new Refusal(code);
 };
@@ -137,21 +150,84 @@ describeWithChromium('dialogs and errors of the console', () => {
     return shown.page;
   };
 
-  it.each(Object.keys(DIALOGS))('%s: nothing serious for axe, a name, and Esc closes it', async (name) => {
-    const { hash, script, open } = DIALOGS[name] as Case;
-    for (const scheme of ['light', 'dark'] as const) {
-      const page = await show(hash, script, scheme);
-      await open(page);
-      const dialog = page.getByRole('dialog');
-      await dialog.waitFor();
-      expect(await dialog.getAttribute('aria-labelledby')).toBeTruthy();
-      expect(await seriousOn(page), scheme).toEqual([]);
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-      expect(wide).toBeLessThanOrEqual(0);
-      await page.keyboard.press('Escape');
-      await dialog.waitFor({ state: 'detached' });
-      if (scheme === 'light') await shown.close();
+  it.each(Object.keys(DIALOGS))(
+    '%s: nothing serious for axe, a name, and Esc closes it and gives the keyboard back',
+    async (name) => {
+      const { hash, script, open } = DIALOGS[name] as Case;
+      for (const scheme of ['light', 'dark'] as const) {
+        const page = await show(hash, script, scheme);
+        await watchOpener(page);
+        await open(page);
+        const dialog = page.getByRole('dialog');
+        await dialog.waitFor();
+        expect(await dialog.getAttribute('aria-labelledby')).toBeTruthy();
+        expect(await seriousOn(page), scheme).toEqual([]);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+        expect(wide).toBeLessThanOrEqual(0);
+        await page.keyboard.press('Escape');
+        await dialog.waitFor({ state: 'detached' });
+        await expect.poll(() => isBack(page)).toBe(true);
+        if (scheme === 'light') await shown.close();
+      }
+    },
+  );
+
+  /** By keyboard alone, as a new user went: by the address, and out again. */
+  const focused = (page: Page) =>
+    page.evaluate(() => {
+      const one = document.activeElement;
+      return (one?.getAttribute('aria-label') ?? one?.closest('label')?.textContent ?? one?.textContent ?? '').trim();
+    });
+  const tabTo = async (page: Page, name: string) => {
+    for (let presses = 0; presses < 60; presses += 1) {
+      await page.keyboard.press('Tab');
+      if ((await focused(page)) === name) return;
     }
+    throw new Error(`Tab never reached "${name}"`);
+  };
+
+  it('first run: a machine by its address begins in its field, and Esc and Close both lead back to the button', async () => {
+    shown = await openConsole(rig, {
+      script: fullScript({
+        'settings.get': () => ({ ...SETTINGS, console: { ...SETTINGS.console, firstRunDone: false } }),
+      }),
+      topics: emptyTopics(),
+      nowMs: NOW,
+      hash: '',
+    });
+    const { page } = shown;
+    await page.getByRole('heading', { name: 'Welcome' }).waitFor();
+    const dialog = page.getByRole('dialog');
+    await tabTo(page, 'Add one by its address');
+    await page.keyboard.press('Enter');
+    await dialog.waitFor();
+    expect(await focused(page)).toBe('Address');
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await focused(page)).toBe('Add one by its address');
+    await page.keyboard.press('Enter');
+    await tabTo(page, 'Close');
+    await page.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await focused(page)).toBe('Add one by its address');
+    // One that was found needs its code only.
+    await tabTo(page, 'Pair attic-server');
+    await page.keyboard.press('Enter');
+    expect(await focused(page)).toBe('Join code');
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await focused(page)).toBe('Pair attic-server');
+  });
+
+  it('an opener that is gone when its dialog closes leaves the keyboard at the page', async () => {
+    const page = await show('#/keys');
+    await button(page, /Revoke/).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor();
+    await page.evaluate(() => document.querySelector('tbody')?.remove());
+    await page.keyboard.press('Escape');
+    await expect.poll(() => focused(page)).toBe('Keys');
+    await tabTo(page, 'OpenRouter key');
   });
 
   const READS: readonly (readonly [string, OperationName])[] = [

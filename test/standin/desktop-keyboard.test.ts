@@ -70,7 +70,7 @@ describeWithRuntime(NO_DESKTOP, 'the desktop by keyboard', () => {
   it('finishes the first run: a machine, a test, and on to the overview', async () => {
     await tabTo('Add one by its address');
     await page.keyboard.press('Enter');
-    await tabTo('Address');
+    await expect.poll(focused).toBe('Address');
     await page.keyboard.type(agent.listen);
     await tabTo('Join code');
     await page.keyboard.type(agent.joinCode);
