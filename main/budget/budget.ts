@@ -28,6 +28,7 @@ export interface BudgetOptions {
   readonly random: Random;
   readonly nowMs: number;
   readonly override?: number | null;
+  /** Assumed until a call is measured. */
   readonly latencyMs?: number;
   readonly spend?: SpendState | null;
   /** Of an earlier run. */
@@ -71,7 +72,7 @@ export class Budget {
     const memory = options.memory ?? null;
     const ageMs = ageOf(memory, options.clock.wallMs());
     const known = memory !== null && ageMs !== null ? { of: memory, ageMs } : null;
-    this.#latency = new Latency(known?.of.latencyMs ?? options.latencyMs);
+    this.#latency = new Latency(known?.of.latencyMs ?? null, options.latencyMs);
     this.#spend = new Spend(options.spend ?? null);
     this.#ceiling = ceilingOf(this.#facts, this.#override, this.#latency.ms);
     this.#limit = new Limit({
@@ -255,7 +256,7 @@ export class Budget {
     if (this.#discoveredAtMs === null && !this.#remembers) return null;
     return {
       atWallMs: this.#clock.wallMs(),
-      latencyMs: this.#latency.ms,
+      latencyMs: this.#latency.measuredMs,
       limit: this.#limit.memory(nowMs),
       starts: this.#window.ages(nowMs),
     };
@@ -335,6 +336,7 @@ export class Budget {
       discoveredAtWallMs: this.#discoveredAtMs === null ? null : wall(this.#discoveredAtMs),
       rpmTrusted: rpm !== null,
       latencyMs: this.#latency.ms,
+      latencyMeasured: this.#latency.measuredMs !== null,
       cuts: this.#limit.cuts,
       plateau: this.#limit.plateau,
       cooldownUntilMs: cooling ? this.#limit.cooldownUntilMs : null,

@@ -3,7 +3,8 @@ import type { LimitMemory } from './limit.ts';
 /** What was learnt of the account, as it survives a restart. */
 export interface BudgetMemory {
   readonly atWallMs: number;
-  readonly latencyMs: number;
+  /** Null: no call was measured. */
+  readonly latencyMs: number | null;
   readonly limit: LimitMemory;
   /** Starts that a window of 61 s still counts: [age in ms, how many], oldest first. */
   readonly starts: readonly (readonly [number, number])[];

@@ -39,7 +39,9 @@ export interface BudgetSnapshot {
   readonly facts: AccountFacts | null;
   readonly discoveredAtWallMs: number | null;
   readonly rpmTrusted: boolean;
+  /** What the ceiling is reckoned from; an assumption until `latencyMeasured`. */
   readonly latencyMs: number;
+  readonly latencyMeasured: boolean;
   readonly cuts: number;
   readonly plateau: number | null;
   /** Monotonic; null when not cooling. */

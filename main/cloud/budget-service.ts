@@ -18,7 +18,7 @@ const distance = z.number().min(0).max(172_800_000);
 const permits = z.number().int().min(0).max(256);
 const Learnt: z.ZodType<BudgetMemory> = z.object({
   atWallMs: z.number(),
-  latencyMs: count,
+  latencyMs: count.nullable(),
   limit: z.object({
     effective: permits,
     ceiling: permits,

@@ -186,7 +186,8 @@ export class CloudRoom implements CloudDesk {
         facts?.rpm == null || facts.rpm <= 0
           ? null
           : { perMinute: facts.rpm, trusted: snapshot.rpmTrusted, reason: rateReason(snapshot.rpmTrusted) },
-      latencyMs: snapshot.latencyMs,
+      latencyMs: snapshot.latencyMeasured ? snapshot.latencyMs : null,
+      assumedLatencyMs: snapshot.latencyMeasured ? null : snapshot.latencyMs,
       coolingUntilMs: snapshot.cooldownUntilWallMs,
       nextStepAtMs: snapshot.nextStepWallMs,
       plateau: snapshot.plateau,

@@ -62,7 +62,10 @@ export const BudgetView = z.object({
   overrideMax: count,
   creditUsd: usd.nullable(),
   rate: z.object({ perMinute: z.number().nullable(), trusted: z.boolean(), reason: Reason }).nullable(),
+  /** Of successful calls; null before the first one that was measured. */
   latencyMs: ms.nullable(),
+  /** What is reckoned with until then. */
+  assumedLatencyMs: ms.nullable(),
   coolingUntilMs: atMs.nullable(),
   nextStepAtMs: atMs.nullable(),
   plateau: count.nullable(),

@@ -224,7 +224,12 @@ function Facts({ budget }: { readonly budget: BudgetView }): ReactElement {
             : t('budget.noWindow')}
         </dd>
         <dt>{t('budget.latency')}</dt>
-        <dd>{f.duration(budget.latencyMs)}</dd>
+        <dd>
+          {f.duration(budget.latencyMs)}
+          {budget.assumedLatencyMs !== null && (
+            <span className="quiet"> {t('budget.assumed', { time: f.duration(budget.assumedLatencyMs) })}</span>
+          )}
+        </dd>
         <dt>{t('budget.lastCut')}</dt>
         <dd>
           {lastCut ? (

@@ -82,10 +82,11 @@ describe('what is learnt of an account', () => {
       budget.ended(permit?.id ?? '', outcome, 60_000);
     end(first, { kind: 'refused', refusal: refusal({ status: 503 }), costUsd: 0 });
     end(second, { kind: 'ended', costUsd: null });
-    expect(budget.snapshot(60_000).latencyMs).toBe(2000);
+    expect(budget.snapshot(60_000)).toMatchObject({ latencyMs: 2000, latencyMeasured: false });
     end(third, { kind: 'success', latencyMs: 1000, costUsd: 0 });
     // 0.8 x 2000 + 0.2 x 1000
     expect(budget.snapshot(60_000).latencyMs).toBeCloseTo(1800, 9);
+    expect(budget.snapshot(60_000).latencyMeasured).toBe(true);
   });
 });
 

@@ -229,6 +229,16 @@ describe('what was learnt of the account, after a restart', () => {
     expect(service.snapshot()).toMatchObject({ ceiling: 64, effective: 64 });
   });
 
+  it('keeps a latency that was measured, and takes none that was only assumed for one', () => {
+    const { service } = make(cutOnce(), 12_000);
+    expect(service.snapshot()).toMatchObject({ latencyMs: 2000, latencyMeasured: false });
+    const first = make();
+    first.service.discovered(facts);
+    first.service.ended(first.start('a'), { kind: 'success', latencyMs: 1000, costUsd: 0.2 });
+    const again = make(JSON.parse(JSON.stringify(first.saved.at(-1))) as Json, 1000);
+    expect(again.service.snapshot()).toMatchObject({ latencyMs: 1800, latencyMeasured: true });
+  });
+
   it('that cannot be understood is learnt again, and the spending stays', () => {
     const stored = cutOnce() as Record<string, Json>;
     const { service } = make({ ...stored, spent: { 'role|rlm|2026-11-30': 2 }, learnt: { limit: 'none' } }, 12_000);

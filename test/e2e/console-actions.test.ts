@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { CLOUD, KEYS, LEAVING, NODE_DETAIL, NODES, NOW, ROLES, SETTINGS } from '../support/console-data.ts';
+import { BUDGET, CLOUD, KEYS, LEAVING, NODE_DETAIL, NODES, NOW, ROLES, SETTINGS } from '../support/console-data.ts';
 import { type ConsolePage, type ConsoleRig, openConsole, Refusal, startConsoleRig } from '../support/console-page.ts';
 import { emptyTopics, fullScript, fullTopics } from '../support/console-script.ts';
 import { describeWithChromium } from '../support/runtime.ts';
@@ -267,6 +267,19 @@ describeWithChromium('what an operator does in the console', () => {
     expect(called('cloud.pause')).toEqual([]);
     await page.getByRole('dialog').getByRole('button', { name: 'Pause cloud' }).click();
     await expect.poll(() => called('cloud.pause')).toEqual([{}]);
+  });
+
+  it('a latency that nobody measured is a dash, with what is assumed until then', async () => {
+    const page = await show({
+      hash: '#/budget',
+      topics: {
+        ...fullTopics(),
+        budget: { topic: 'budget', type: 'value', value: { ...BUDGET, latencyMs: null, assumedLatencyMs: 2000 } },
+      },
+    });
+    const fact = page.locator('dt', { hasText: 'Latency' }).locator('xpath=following-sibling::dd[1]');
+    await fact.waitFor();
+    expect(await fact.textContent()).toBe('— no call was measured yet; 2 s is assumed');
   });
 
   it('requests are filtered by tokens, and one opens as a story', async () => {

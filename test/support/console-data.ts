@@ -467,6 +467,7 @@ export const BUDGET: BudgetView = {
   creditUsd: 412,
   rate: { perMinute: 1, trusted: false, reason: { code: 'untrusted', sentence: '1 per minute: not believed.' } },
   latencyMs: 1840,
+  assumedLatencyMs: null,
   coolingUntilMs: null,
   nextStepAtMs: NOW + 9000,
   plateau: 12,

@@ -36,6 +36,10 @@ export const cloud = {
   },
   'budget.noWindow': { en: 'none: no rate is trusted', fr: 'aucune : aucun débit n’est fiable' },
   'budget.latency': { en: 'Latency', fr: 'Latence' },
+  'budget.assumed': {
+    en: 'no call was measured yet; {time} is assumed',
+    fr: 'aucun appel mesuré pour l’instant ; {time} est supposé',
+  },
   'budget.lastCut': { en: 'Last cut', fr: 'Dernière coupe' },
   'budget.noCut': { en: 'none', fr: 'aucune' },
   'budget.plateau': { en: 'Plateau', fr: 'Palier' },
