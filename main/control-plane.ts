@@ -9,7 +9,7 @@ import { DispatchService } from './dispatch/dispatch-service.ts';
 import { tokenCounter } from './dispatch/token-counter.ts';
 import type { RequestTrace } from './dispatch/trace.ts';
 import { SwitchyardError } from './domain/errors.ts';
-import type { NodeId } from './domain/ids.ts';
+import type { NodeId, SpaceId } from './domain/ids.ts';
 import { ROLE_IDS, ROLES, type RoleId, type RoleSettings } from './domain/roles.ts';
 import type { Clock, Random } from './domain/time.ts';
 import { DEFAULT_PROJECT, ensureFirstRun, type FirstSecrets, handedOver } from './first-run.ts';
@@ -269,7 +269,11 @@ export class ControlPlane {
 
     await gate.start();
     this.#stops.push(() => gate.stop());
-    this.#stops.push(gate.subscribe(gateEvents(events)));
+    const isAuto = ({ space }: { readonly space: SpaceId }) => {
+      const role = gate.space(space)?.role;
+      return role !== undefined && roles()[role].localModels === 'auto';
+    };
+    this.#stops.push(gate.subscribe(gateEvents(events, { stored: gate.verdicts(), isAuto })));
     this.#stops.push(gate.subscribe(() => routing.refresh()));
     cloud.start();
     this.#stops.push(() => cloud.stop());

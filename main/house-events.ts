@@ -1,26 +1,49 @@
 import type { EventSink } from './domain/events.ts';
+import type { VerdictKind } from './domain/verdict.ts';
 import type { GateEvent } from './gate/gate-api.ts';
+import type { Verdict } from './gate/verdict.ts';
 import type { StoreHealth } from './store/ports.ts';
 
-/** What the gate finds, as events for people. Routine re-runs that pass again say nothing. */
-export function gateEvents(events: EventSink): (event: GateEvent) => void {
-  const lastKinds = new Map<string, string>();
+export interface GateEventFacts {
+  /** Verdicts from before this start. */
+  readonly stored: readonly Verdict[];
+  /** With `auto` every encoder is looked at: one of another width serves another role, and nobody has to do anything. */
+  readonly isAuto: (verdict: Verdict) => boolean;
+}
+
+const GOOD: ReadonlySet<VerdictKind> = new Set(['pass', 'pass-reduced']);
+/** Not what an encoder was found to be, but that it is not known now. */
+const OPEN: ReadonlySet<VerdictKind> = new Set(['unverified', 'probe-failed']);
+
+/**
+ * What the gate finds, as events for people. Told is what changes: neither a re-run that finds the same again nor a start says
+ * anything, and a bad encoder that was checked anew and is as bad as before is no news.
+ */
+export function gateEvents(events: EventSink, { stored, isAuto }: GateEventFacts): (event: GateEvent) => void {
+  const keyOf = ({ provider, space }: Verdict) => `${provider} ${space}`;
+  const lastKinds = new Map(stored.map((verdict) => [keyOf(verdict), verdict.kind]));
+  const lastFound = new Map([...lastKinds].filter(([, kind]) => !OPEN.has(kind)));
   return (event) => {
     switch (event.type) {
       case 'verdict': {
         const { verdict } = event;
-        const key = `${verdict.provider} ${verdict.space}`;
+        const { kind } = verdict;
+        const key = keyOf(verdict);
         const before = lastKinds.get(key);
-        lastKinds.set(key, verdict.kind);
-        if (before === verdict.kind) return;
-        const good = verdict.kind === 'pass' || verdict.kind === 'pass-reduced';
-        const passing = verdict.kind === 'unverified' || verdict.kind === 'probe-failed';
+        const foundBefore = lastFound.get(key);
+        lastKinds.set(key, kind);
+        if (!OPEN.has(kind)) lastFound.set(key, kind);
+        const good = GOOD.has(kind);
+        if (before === kind || (!good && foundBefore === kind)) return;
+        const lost = before === 'pass' && !good;
+        const everPassed = foundBefore !== undefined && GOOD.has(foundBefore);
+        const quiet = good || OPEN.has(kind) || (kind === 'dimension-mismatch' && !everPassed && isAuto(verdict));
         events.record({
-          severity: good || passing ? 'info' : 'warn',
+          severity: quiet ? 'info' : 'warn',
           source: 'gate',
-          code: before === 'pass' && !good ? 'verdict_lost' : `verdict_${verdict.kind.replaceAll('-', '_')}`,
+          code: lost ? 'verdict_lost' : `verdict_${kind.replaceAll('-', '_')}`,
           sentence: verdict.sentence,
-          needsPerson: !good && !passing,
+          needsPerson: !quiet,
           provider: verdict.provider,
         });
         return;

@@ -5,6 +5,7 @@ import type { NodeId } from '../domain/ids.ts';
 import { ROLE_IDS, type RoleId, type RoleSettings } from '../domain/roles.ts';
 import type { Clock } from '../domain/time.ts';
 import type { AgentPort, PushFacts, PushFactsStore, PushRecord } from './ports.ts';
+import { WordAwaited } from './word-awaited.ts';
 
 export interface KeyPushOptions {
   readonly clock: Clock;
@@ -48,8 +49,10 @@ export class KeyPush {
   readonly #options: KeyPushOptions;
   readonly #statuses = new Map<NodeId, { readonly status: CloudStatus; readonly atWallMs: number }>();
   readonly #refused = new Map<NodeId, number>();
+  readonly #awaited = new WordAwaited();
   #facts: PushFacts = NO_FACTS;
   #warnedOf = '';
+  #cancelLook: () => void = () => undefined;
 
   constructor(options: KeyPushOptions) {
     this.#options = options;
@@ -58,6 +61,11 @@ export class KeyPush {
   /** Takes up the facts of earlier runs. */
   start(): void {
     this.#facts = this.#options.store.load() ?? NO_FACTS;
+    for (const { node } of this.#sentNewest()) this.#awaitWord(node as NodeId);
+  }
+
+  stop(): void {
+    this.#cancelLook();
   }
 
   get facts(): PushFacts {
@@ -87,6 +95,7 @@ export class KeyPush {
         narrowedTo: options.nodeIds ?? null,
       });
       this.#refused.clear();
+      for (const { node } of targets) this.#awaitWord(node);
       const meta: PushMeta = { ...this.#meta(number), ...(options.remember === true ? { remember: true } : {}) };
       const sent = targets.map(({ node }) => this.#send(node, number, meta, bytes));
       // The others learn that what they hold is stale.
@@ -120,11 +129,13 @@ export class KeyPush {
   sessionBegan(node: NodeId): void {
     const number = this.#facts.number + 1;
     this.#save({ number });
+    this.#awaitWord(node);
     void this.#send(node, number, this.#meta(this.#facts.keyPush), null);
   }
 
   sessionLost(node: NodeId): void {
     this.#statuses.delete(node);
+    this.#awaitWord(node);
     this.#options.onChange(node);
     this.#warn();
   }
@@ -154,6 +165,7 @@ export class KeyPush {
       });
       if (this.#refused.has(node)) this.sessionBegan(node);
     }
+    if (this.#stateOf(node) !== 'pending') this.#awaited.heard(node);
     this.#options.onChange(node);
     this.#warn();
   }
@@ -170,9 +182,7 @@ export class KeyPush {
   /** Every ready agent, and those that were sent the newest key and are away. */
   holders(): readonly Holder[] {
     const ready = this.#options.agents.ready();
-    const away = this.#facts.sentTo.filter(
-      (record) => record.push === this.#facts.keyPush && !ready.some(({ node }) => node === record.node),
-    );
+    const away = this.#sentNewest().filter((record) => !ready.some(({ node }) => node === record.node));
     const nodes = [...ready.map(({ node }) => node), ...new Set(away.map((record) => record.node as NodeId))];
     return nodes.map((node) => {
       const known = this.#statuses.get(node);
@@ -195,17 +205,20 @@ export class KeyPush {
     if (refused !== undefined && refused === this.#facts.keyPush) return 'refused';
     if (status === undefined) return 'pending';
     if (status.keyRefused) return 'refused';
-    if (status.key === 'missing') return this.#wasSent(node) ? 'pending' : 'key-missing';
+    if (status.key === 'missing') return this.#isUnderWay(node, status) ? 'pending' : 'key-missing';
     if (status.key === 'stale' || (status.keyPush ?? 0) < this.#facts.keyPush)
-      return this.#wasSent(node) ? 'pending' : 'key-stale';
+      return this.#isUnderWay(node, status) ? 'pending' : 'key-stale';
     return 'accepted';
   }
 
-  /** The newest key is on its way to this agent: neither acknowledged nor refused. */
-  #wasSent(node: NodeId): boolean {
-    return this.#facts.sentTo.some(
-      (record) => record.node === node && record.push === this.#facts.keyPush && record.outcome === 'sent',
-    );
+  /** The newest key is on its way to this agent: not acknowledged yet, or what it reports is from before. */
+  #isUnderWay(node: NodeId, status: CloudStatus): boolean {
+    const sent = this.#sentNewest().find((record) => record.node === node);
+    return sent?.outcome === 'sent' || (sent?.outcome === 'accepted' && status.push < sent.push);
+  }
+
+  #sentNewest(): readonly PushRecord[] {
+    return this.#facts.sentTo.filter((record) => record.push === this.#facts.keyPush);
   }
 
   /** Routes of all roles. A role that may not leave says so to the agent too. */
@@ -249,14 +262,35 @@ export class KeyPush {
     this.#options.store.save(this.#facts);
   }
 
-  /** One holder left, or none although a key was pushed: a person should know, once. */
+  #awaitWord(node: NodeId): void {
+    this.#awaited.begin(node, this.#options.clock.nowMs());
+  }
+
+  /**
+   * One holder left, or none although a key was pushed and somebody is there to take it: a person should know, once. Not before
+   * each agent that may hold it has spoken, or had its time.
+   */
   #warn(): void {
+    this.#cancelLook();
     if (this.#facts.keyPush === 0) return;
-    const holding = this.#options.agents.ready().filter(({ node }) => this.holds(node));
-    const settled = this.#options.agents.ready().every(({ node }) => this.#stateOf(node) !== 'pending');
-    const wasSeveral = this.#facts.sentTo.filter((record) => record.push === this.#facts.keyPush).length > 1;
-    const kind = holding.length === 0 ? 'none' : holding.length === 1 && wasSeveral ? 'one' : '';
-    if (!settled || kind === this.#warnedOf) return;
+    const { agents, clock } = this.#options;
+    const ready = agents.ready();
+    const holding = ready.filter(({ node }) => this.holds(node));
+    const kind = holding.length === 1 && this.#sentNewest().length > 1 ? 'one' : holding.length === 0 ? 'none' : '';
+    if (kind === this.#warnedOf) return;
+    if (kind === 'none' && ready.length === 0) return;
+    const silent = this.holders().filter(({ state }) => state === 'pending' || state === 'unreachable');
+    const leftMs =
+      kind === ''
+        ? 0
+        : this.#awaited.leftMs(
+            silent.map(({ node }) => node),
+            clock.nowMs(),
+          );
+    if (leftMs > 0) {
+      this.#cancelLook = clock.after(leftMs, () => this.#warn());
+      return;
+    }
     this.#warnedOf = kind;
     if (kind === 'none')
       this.#tell('no_key_agent', 'No agent holds the OpenRouter key. Enter it again on the Keys page.', null);

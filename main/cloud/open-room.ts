@@ -172,7 +172,10 @@ export function openCloud(options: OpenCloudOptions): OpenCloud {
       projectCaps.start();
       service.start();
     },
-    stop: () => service.stop(),
+    stop: () => {
+      keys.stop();
+      service.stop();
+    },
     sessionBegan: (node) => keys.sessionBegan(node),
     sessionLost: (node) => {
       service.sessionLost(node);

@@ -120,7 +120,19 @@ describe('the desk of the cloud', () => {
     });
     await room.pushKey(Buffer.from('sk-or-v1-0123456789'), {});
     keys.onAck('a' as NodeId, { t: 'cloud-ack', push: 1, result: 'applied', reason: null });
+    expect(holder()?.reason?.code).toBe('key_pending'); // what it said was said before the push
+    keys.onStatus('a' as NodeId, { ...empty, push: 1 });
     expect(holder()?.reason?.code).toBe('cloud_key_missing');
+  });
+
+  it('calls the latency unknown, and names what it assumes, until a call was measured', async () => {
+    const { room, budget } = make();
+    expect(BudgetView.parse(room.budget())).toMatchObject({ latencyMs: null, assumedLatencyMs: 2000 });
+    const first = budget.budget.acquire(ask('x'), 0);
+    if (!first.granted) throw new Error(first.reason);
+    budget.ended(first.permit, { kind: 'success', latencyMs: 1000, costUsd: 0 });
+    // 0.8 x 2000 + 0.2 x 1000
+    expect(BudgetView.parse(room.budget())).toMatchObject({ latencyMs: 1800, assumedLatencyMs: null });
   });
 
   it('shows the budget with cuts, shares and spending', async () => {

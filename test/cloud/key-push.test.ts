@@ -6,6 +6,7 @@ import type { NewEvent } from '../../main/domain/events.ts';
 import type { NodeId } from '../../main/domain/ids.ts';
 import { defaultRoleSettings, ROLE_IDS, type RoleId, type RoleSettings } from '../../main/domain/roles.ts';
 import { Bench, KEY } from '../agent-cloud/driver.ts';
+import { SimClock } from '../gate/sim-clock.ts';
 
 const A = 'a' as NodeId;
 const B = 'b' as NodeId;
@@ -25,6 +26,7 @@ class House {
   nodes: NodeId[] = [A, B];
   facts: PushFacts | null;
   hold = false;
+  readonly clock = new SimClock();
   readonly push: KeyPush;
 
   constructor(facts: PushFacts | null = null) {
@@ -46,7 +48,7 @@ class House {
       },
     };
     this.push = new KeyPush({
-      clock: { nowMs: () => 0, wallMs: () => 1000, after: () => () => undefined },
+      clock: this.clock,
       agents,
       store: {
         load: () => this.facts,
@@ -119,7 +121,7 @@ describe('pushing a key', () => {
     expect(house.states()).toEqual({ a: 'accepted', b: 'accepted' });
     expect(house.applied).toEqual([A, B]);
     expect(JSON.stringify(house.facts)).not.toContain(KEY.slice(0, 10));
-    expect(house.facts).toMatchObject({ number: 1, keyPush: 1, keyPushedAtWallMs: 1000 });
+    expect(house.facts).toMatchObject({ number: 1, keyPush: 1, keyPushedAtWallMs: house.clock.wallMs() });
   });
 
   it.each(['', 'short', 'has space inside', 'x'.repeat(513), 'with-ünicode-letters'])(
@@ -190,6 +192,15 @@ describe('pushing a key', () => {
     expect(house.events.map(({ code }) => code)).toEqual(['one_key_agent', 'no_key_agent']);
   });
 
+  it('is alarmed about nothing while an agent that has applied the key has not said so yet', async () => {
+    const house = new House();
+    await house.push.push(Buffer.from(KEY));
+    for (const node of [A, B]) house.push.onAck(node, { t: 'cloud-ack', push: 1, result: 'applied', reason: null });
+    for (const node of [A, B]) house.push.onStatus(node, { ...EMPTY, push: 1, keyPush: 1, key: 'held' });
+    await house.clock.advance(60_000);
+    expect(house.events).toEqual([]);
+  });
+
   it('goes on from the numbers of the agents when its own memory was lost', () => {
     const house = new House();
     house.push.sessionBegan(A);
@@ -206,6 +217,95 @@ describe('pushing a key', () => {
     house.nodes = [A];
     house.accept(A);
     expect(house.states()).toEqual({ a: 'accepted', b: 'unreachable' });
+  });
+});
+
+describe('a control plane that starts again', () => {
+  const sent = (node: NodeId) => ({ node, push: 7, atWallMs: 5, outcome: 'accepted' as const });
+  const facts: PushFacts = {
+    version: 1,
+    number: 9,
+    keyPush: 7,
+    keyPushedAtWallMs: 5,
+    narrowedTo: null,
+    sentTo: [sent(A), sent(B)],
+  };
+  const come = (house: House, node: NodeId, key: 'held' | 'missing') => {
+    if (!house.nodes.includes(node)) house.nodes = [...house.nodes, node];
+    house.push.sessionBegan(node);
+    house.push.onStatus(node, { ...EMPTY, push: house.facts?.number ?? 0, keyPush: key === 'held' ? 7 : null, key });
+  };
+  const restarted = () => {
+    const house = new House(facts);
+    house.nodes = [];
+    return house;
+  };
+  const codes = (house: House) => house.events.map(({ code }) => code);
+
+  it('says nothing while agents that hold the key answer one after the other, or when it stops', async () => {
+    const house = restarted();
+    await house.clock.advance(14_000);
+    come(house, A, 'held');
+    await house.clock.advance(900);
+    come(house, B, 'held');
+    await house.clock.advance(60_000);
+    house.nodes = [];
+    for (const node of [A, B]) house.push.sessionLost(node);
+    house.push.stop();
+    await house.clock.advance(60_000);
+    expect(codes(house)).toEqual([]);
+  });
+
+  it('gives the one that may hold the key 15 s to come, and says then that the others do not', async () => {
+    const house = restarted();
+    await house.clock.advance(1000);
+    come(house, A, 'missing');
+    await house.clock.advance(13_999);
+    expect(codes(house)).toEqual([]);
+    await house.clock.advance(1);
+    expect(codes(house)).toEqual(['no_key_agent']);
+  });
+
+  it('gives as long to one that is connected and silent', async () => {
+    const house = restarted();
+    come(house, A, 'held');
+    house.nodes = [A, B];
+    house.push.sessionBegan(B);
+    await house.clock.advance(14_999);
+    expect(codes(house)).toEqual([]);
+    await house.clock.advance(1);
+    expect(codes(house)).toEqual(['one_key_agent']);
+  });
+
+  it('says it at once when all have spoken and none holds the key', () => {
+    const house = restarted();
+    come(house, A, 'missing');
+    come(house, B, 'missing');
+    expect(codes(house)).toEqual(['no_key_agent']);
+  });
+
+  it('says nothing of the key while nobody is there who could take it', async () => {
+    const house = restarted();
+    await house.clock.advance(60_000);
+    expect(codes(house)).toEqual([]);
+    come(house, A, 'missing');
+    expect(codes(house)).toEqual(['no_key_agent']);
+  });
+
+  it('gives a session that broke as long to be made anew', async () => {
+    const house = restarted();
+    come(house, A, 'held');
+    come(house, B, 'held');
+    house.nodes = [A];
+    house.push.sessionLost(B);
+    await house.clock.advance(14_000);
+    come(house, B, 'held');
+    await house.clock.advance(60_000);
+    expect(codes(house)).toEqual([]);
+    house.nodes = [A];
+    house.push.sessionLost(B);
+    await house.clock.advance(15_000);
+    expect(codes(house)).toEqual(['one_key_agent']);
   });
 });
 
