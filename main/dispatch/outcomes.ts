@@ -19,9 +19,13 @@ const CLIENT_CODES: Readonly<Record<CallFailure['code'], ErrorCode>> = {
   unsupported_task: 'engine_error',
 };
 
+/** The session broke. What an agent tells of a cloud that it could not reach came over one that lives. */
+function isLost({ blame, cloud }: CallFailure): boolean {
+  return blame === 'transport' && cloud === undefined;
+}
+
 export function clientCode(failure: CallFailure): ErrorCode {
-  if (failure.blame === 'transport') return 'agent_lost';
-  return CLIENT_CODES[failure.code];
+  return isLost(failure) ? 'agent_lost' : CLIENT_CODES[failure.code];
 }
 
 /** What the router learns from a failed call. */
@@ -36,9 +40,11 @@ export function outcomeOf(failure: CallFailure): AttemptOutcome {
     case 'fingerprint':
       return { kind: 'fingerprint' };
     case 'transport':
-      return { kind: 'failed', code: clientCode(failure), silent: 'node' };
     case 'engine': {
-      const silent = failure.code === 'engine_timeout' || failure.code === 'engine_unreachable' ? 'engine' : 'no';
+      if (isLost(failure)) return { kind: 'failed', code: clientCode(failure), silent: 'node' };
+      // A cloud that says of its upstream that it was late has spoken itself.
+      const isSilence = failure.code === 'engine_timeout' || failure.code === 'engine_unreachable';
+      const silent = isSilence && failure.cloud?.status == null ? 'engine' : 'no';
       return { kind: 'failed', code: clientCode(failure), silent, ...withFailing };
     }
   }
@@ -74,7 +80,7 @@ export function errorOf(
 
 function sentenceOf(code: ErrorCode, reasons: readonly ProviderRefusal[], last: CallFailure | null): string {
   const { sentence } = ERRORS[code];
-  if (last && last.blame !== 'transport' && clientCode(last) === code) return last.sentence || sentence;
+  if (last && !isLost(last) && clientCode(last) === code) return last.sentence || sentence;
   if (code !== 'no_provider' && code !== 'queue_timeout') return sentence;
   const counts = new Map<string, number>();
   for (const { reason } of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
