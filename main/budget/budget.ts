@@ -55,6 +55,11 @@ export class Budget {
   #override: number | null;
   #ceiling: Ceiling;
   #paused = false;
+  /**
+   * Begins the ids of permits: an agent that reads a cancelled call to its end may name one of an earlier run of this process, which
+   * must not give back one of this run.
+   */
+  readonly #run: string;
   #nextPermit = 1;
   /** An earlier run has found out what the account carries: the first reading of `/key` does not lift it. */
   #remembers = false;
@@ -66,6 +71,7 @@ export class Budget {
 
   constructor(options: BudgetOptions) {
     this.#clock = options.clock;
+    this.#run = Math.floor(options.clock.wallMs()).toString(36);
     this.#nowMs = options.nowMs;
     this.#override = options.override ?? null;
     if (this.#override !== null) checkOverride(this.#override);
@@ -105,7 +111,8 @@ export class Budget {
     this.#waiting.grant(ask);
     this.#window.record(nowMs);
     this.#learnt++;
-    const permit: Permit = { id: `p${this.#nextPermit++}`, ask, cuts: this.#limit.cuts, startedAtMs: nowMs };
+    const id = `${this.#run}-${this.#nextPermit++}`;
+    const permit: Permit = { id, ask, cuts: this.#limit.cuts, startedAtMs: nowMs };
     this.#inFlight.add(permit);
     this.#spend.reserve(permit.id, ask.role, ask.project, ask.estimateUsd, this.#clock.wallMs());
     this.#observe(nowMs);

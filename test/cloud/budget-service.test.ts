@@ -94,6 +94,21 @@ describe('budget service', () => {
     expect([returned, service.snapshot().inFlight]).toEqual([true, 0]);
   });
 
+  it('the end of a call from before a restart gives back no permit of now, and books nothing for it', () => {
+    const before = make();
+    const old = before.start('a', { estimateUsd: 0.5 });
+    before.service.cancelled(old);
+    before.service.stop();
+    const { service, start } = make(JSON.parse(JSON.stringify(before.saved.at(-1))), 1500);
+    const permit = start('b', { estimateUsd: 0.2 });
+    // Its agent has read the old call to its end, and tells the session of now.
+    service.onEnded({ t: 'cloud-ended', permit: old.id, aborted: false, costUsd: 0.01 });
+    expect(service.snapshot().inFlight).toBe(1);
+    service.ended(permit, { kind: 'success', latencyMs: 100, costUsd: 0.1 });
+    // 0.5 of the call that ran when the process ended, and 0.1 of the one that has been told of.
+    expect(service.budget.spendState().spent['role|embedding|2026-11']).toBeCloseTo(0.6, 9);
+  });
+
   it('a lost session returns permits after 5 s, those of cancelled calls too, and wakes the router', () => {
     const { clock, service, start, changes } = make();
     const [first] = [start('a'), start('b')];
