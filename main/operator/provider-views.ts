@@ -37,6 +37,12 @@ export function standingReasons(provider: RoutedProvider, house: House): readonl
   return reasons;
 }
 
+/** Whether it could be given work of its role now, slots and permits aside. */
+export function isOpen(provider: RoutedProvider, parkedUntilMs: number | null, house: House): boolean {
+  const parked = parkedUntilMs !== null && parkedUntilMs > house.clock.nowMs();
+  return !parked && standingReasons(provider, house).length === 0;
+}
+
 function verdictReason(provider: RoutedProvider, house: House): ReasonCode | null {
   const space = house.gate.roleSpace(provider.role);
   if (space.state !== 'founded') return 'unverified';

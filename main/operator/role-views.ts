@@ -1,9 +1,11 @@
 import type { FounderView, Output, RolePatch, RoleView } from '../../preload/contract.ts';
 import { SwitchyardError } from '../domain/errors.ts';
+import type { ProviderId } from '../domain/ids.ts';
 import { ROLE_IDS, ROLES, type RoleId, type RoleSettings } from '../domain/roles.ts';
 import type { FoundingCandidate } from '../gate/founding.ts';
 import type { RoleSnapshot } from '../router/snapshot.ts';
 import type { House } from './house.ts';
+import { isOpen } from './provider-views.ts';
 
 const seconds = (ms: number) => `${Math.round(ms / 100) / 10} s`;
 
@@ -37,23 +39,22 @@ function nowSentence(role: RoleId, settings: RoleSettings, house: House): RoleVi
   }
 }
 
-export function roleView(role: RoleId, snapshot: RoleSnapshot | undefined, house: House): RoleView {
+function roleView(
+  role: RoleId,
+  snapshot: RoleSnapshot | undefined,
+  parkedUntil: ReadonlyMap<ProviderId, number | null>,
+  house: House,
+): RoleView {
   const settings = house.roles()[role];
-  const mine = house.routed().filter((provider) => provider.role === role);
+  const open = house
+    .routed()
+    .filter((provider) => provider.role === role && isOpen(provider, parkedUntil.get(provider.id) ?? null, house));
   const space = ROLES[role].task === 'embed' ? house.gate.roleSpace(role) : null;
   const offer = settings.cloud.model ? house.cloud.offered(settings.cloud.model) : { offered: null, nearest: [] };
   const spent = house.cloud.spentUsd(role);
-  const able = (kind: 'local' | 'cloud') =>
-    mine.filter(
-      (provider) =>
-        provider.kind === kind &&
-        provider.reachable &&
-        provider.nodePulls &&
-        provider.closed === null &&
-        (space === null || (space.state === 'founded' && house.gate.admitted(provider.id, space.space.id))),
-    ).length;
+  const able = (kind: 'local' | 'cloud') => open.filter((provider) => provider.kind === kind).length;
   const serving = new Map<string, { model: string; kind: 'local' | 'cloud'; providers: number }>();
-  for (const { model, kind } of mine) {
+  for (const { model, kind } of open) {
     const key = `${kind} ${model}`;
     const seen = serving.get(key) ?? { model, kind, providers: 0 };
     seen.providers += 1;
@@ -95,8 +96,10 @@ export function roleView(role: RoleId, snapshot: RoleSnapshot | undefined, house
 }
 
 export function roleViews(house: House): readonly RoleView[] {
-  const snapshots = new Map(house.router().roles.map((each) => [each.role, each]));
-  return ROLE_IDS.map((role) => roleView(role, snapshots.get(role), house));
+  const { roles, providers } = house.router();
+  const snapshots = new Map(roles.map((each) => [each.role, each]));
+  const parkedUntil = new Map(providers.map((each) => [each.provider, each.parkedUntilMs]));
+  return ROLE_IDS.map((role) => roleView(role, snapshots.get(role), parkedUntil, house));
 }
 
 /** The settings after a patch. Exact optional members: what is absent stays. */

@@ -47,8 +47,9 @@ export const RoleView = z.object({
   cutDimensions: z.array(count),
   /** The current space of an embedding role. */
   space: z.object({ id, width: count, trial: z.boolean() }).nullable(),
-  /** Models that serve now, most used first. */
+  /** Models of the providers that could be given work now, those of most providers first. */
   serving: z.array(z.object({ model: z.string(), kind: KindName, providers: count })),
+  /** Providers that could be given work now: by policy, machine, gate, key and budget. */
   localReady: count,
   cloudReady: count,
   queued: count,

@@ -92,7 +92,10 @@ export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly 
               name="localModels"
               defaultValue={
                 role.localModels === 'auto'
-                  ? role.serving.map((one) => one.model).join('\n')
+                  ? role.serving
+                      .filter(({ kind }) => kind === 'local')
+                      .map(({ model }) => model)
+                      .join('\n')
                   : role.localModels.join('\n')
               }
             />
