@@ -131,6 +131,7 @@ export class KeyPush {
     this.#save({ number });
     this.#awaitWord(node);
     void this.#send(node, number, this.#meta(this.#facts.keyPush), null);
+    this.#warn();
   }
 
   sessionLost(node: NodeId): void {
@@ -165,7 +166,6 @@ export class KeyPush {
       });
       if (this.#refused.has(node)) this.sessionBegan(node);
     }
-    if (this.#stateOf(node) !== 'pending') this.#awaited.heard(node);
     this.#options.onChange(node);
     this.#warn();
   }
@@ -266,6 +266,15 @@ export class KeyPush {
     this.#awaited.begin(node, this.#options.clock.nowMs());
   }
 
+  /** What an agent says before its session runs counts once it runs. */
+  #wordLeftMs(): number {
+    const holders = this.holders();
+    const silent = holders.filter(({ state }) => state === 'pending' || state === 'unreachable');
+    for (const holder of holders) if (!silent.includes(holder)) this.#awaited.heard(holder.node);
+    const nodes = silent.map(({ node }) => node);
+    return this.#awaited.leftMs(nodes, this.#options.clock.nowMs());
+  }
+
   /**
    * One holder left, or none although a key was pushed and somebody is there to take it: a person should know, once. Not before
    * each agent that may hold it has spoken, or had its time.
@@ -275,19 +284,12 @@ export class KeyPush {
     if (this.#facts.keyPush === 0) return;
     const { agents, clock } = this.#options;
     const ready = agents.ready();
+    const leftMs = this.#wordLeftMs();
     const holding = ready.filter(({ node }) => this.holds(node));
     const kind = holding.length === 1 && this.#sentNewest().length > 1 ? 'one' : holding.length === 0 ? 'none' : '';
     if (kind === this.#warnedOf) return;
     if (kind === 'none' && ready.length === 0) return;
-    const silent = this.holders().filter(({ state }) => state === 'pending' || state === 'unreachable');
-    const leftMs =
-      kind === ''
-        ? 0
-        : this.#awaited.leftMs(
-            silent.map(({ node }) => node),
-            clock.nowMs(),
-          );
-    if (leftMs > 0) {
+    if (kind !== '' && leftMs > 0) {
       this.#cancelLook = clock.after(leftMs, () => this.#warn());
       return;
     }

@@ -256,6 +256,18 @@ describe('a control plane that starts again', () => {
     expect(codes(house)).toEqual([]);
   });
 
+  it('takes no word from a session that does not run yet for the last one', async () => {
+    const house = restarted();
+    come(house, A, 'held');
+    await house.clock.advance(7000);
+    house.push.onStatus(B, { ...EMPTY, push: 9, keyPush: 7, key: 'held' });
+    await house.clock.advance(50);
+    house.nodes = [A, B];
+    house.push.sessionBegan(B);
+    await house.clock.advance(60_000);
+    expect(codes(house)).toEqual([]);
+  });
+
   it('gives the one that may hold the key 15 s to come, and says then that the others do not', async () => {
     const house = restarted();
     await house.clock.advance(1000);
