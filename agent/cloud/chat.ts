@@ -99,9 +99,10 @@ class ChatRelay {
 
   async #relay({ status, headers, body }: CloudResponse): Promise<Trailers> {
     const isStream = status < 300 && String(headers['content-type'] ?? '').startsWith('text/event-stream');
+    // Also for an error that stands still behind its head.
+    this.#patience.start();
     if (!isStream) throw this.#refused(status, parseJson(await readAll(body, MAX_ERROR_BYTES)), headers);
     const reader = new EventReader();
-    this.#patience.start();
     try {
       for await (const chunk of body) for (const event of this.#cut(reader, chunk)) await this.#take(event, headers);
     } catch (error) {

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import type { Pool } from 'undici';
 import type { Clock } from '../../main/domain/time.ts';
 import { EngineFailure } from '../engines/failure.ts';
+import { failedCall } from './refusal.ts';
 
 const CONNECT_MS = 3000;
 const MAX_SOCKETS = 256;
@@ -39,7 +40,7 @@ export class CloudHttp {
     this.#clock = clock;
   }
 
-  /** @throws EngineFailure of ours; the abort reason when the signal fired */
+  /** @throws EngineFailure or CloudCallFailed of ours; the abort reason when the signal fired */
   async open({ baseUrl, path, authorization, body, firstByteMs, signal }: CloudRequest): Promise<CloudResponse> {
     const late = new AbortController();
     const stop = this.#clock.after(firstByteMs, () => late.abort());
@@ -65,22 +66,39 @@ export class CloudHttp {
       return { status: response.statusCode, headers: response.headers, body: response.body };
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (late.signal.aborted)
-        throw new EngineFailure('engine_timeout', { blame: 'engine' }, 'OpenRouter did not answer in time.');
-      throw transportFailure(error);
+      if (late.signal.aborted) throw lateFailure();
+      // What was never sent has cost nothing, and must not count as spent.
+      throw isUnconnected(error)
+        ? failedCall(transportFailure(error).failure, { costUsd: 0 })
+        : transportFailure(error);
     } finally {
       stop();
     }
   }
 
-  /** A whole JSON answer; null as `json` when it is not JSON. Used for what is small. */
+  /**
+   * A whole JSON answer; null as `json` when it is not JSON. Used for what is small: all of it has to come within `firstByteMs`, or
+   * an answer that stands still behind its head would be waited for without end.
+   */
   async json(
     options: CloudRequest,
     maxBytes: number,
   ): Promise<{ readonly status: number; readonly headers: IncomingHttpHeaders; readonly json: unknown }> {
-    const { status, headers, body } = await this.open(options);
-    const bytes = await readAll(body, maxBytes);
-    return { status, headers, json: parseJson(bytes) };
+    const late = new AbortController();
+    const stop = this.#clock.after(options.firstByteMs, () => late.abort());
+    try {
+      const { status, headers, body } = await this.open({
+        ...options,
+        signal: AbortSignal.any([options.signal, late.signal]),
+      });
+      const bytes = await readAll(body, maxBytes);
+      return { status, headers, json: parseJson(bytes) };
+    } catch (error) {
+      if (late.signal.aborted && !options.signal.aborted) throw lateFailure();
+      throw error;
+    } finally {
+      stop();
+    }
   }
 
   async close(): Promise<void> {
@@ -140,6 +158,17 @@ export function parseJson(bytes: Buffer): unknown {
   } catch {
     return null;
   }
+}
+
+function lateFailure(): EngineFailure {
+  return new EngineFailure('engine_timeout', { blame: 'engine' }, 'OpenRouter did not answer in time.');
+}
+
+/** No connection came about: the name, the address, or the time for it. A running one fails in other system calls. */
+function isUnconnected(error: unknown): boolean {
+  if (error instanceof AggregateError) return true; // of the addresses that were tried
+  const { code, syscall } = (typeof error === 'object' && error !== null ? error : {}) as NodeJS.ErrnoException;
+  return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT';
 }
 
 /** Errors of sockets and of undici may quote what was sent: only their kind is looked at. */

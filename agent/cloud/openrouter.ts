@@ -216,14 +216,18 @@ export class OpenRouterEngine implements ServedEngine {
   }
 
   serve(call: IncomingCall): void {
-    if (this.#running.count >= SLOTS) call.fail(failedCall(new EngineFailure('engine_busy').failure).failure);
+    if (this.#running.count >= SLOTS)
+      call.fail(failedCall(new EngineFailure('engine_busy').failure, { costUsd: 0 }).failure);
     else this.#running.run(call, (abortable) => this.#serve(abortable));
   }
 
   async #serve(call: IncomingCall): Promise<void> {
     const { controller, head, signal } = call;
+    let settled = false;
     try {
-      const trailers = await this.#dispatch(call);
+      const trailers = await this.#dispatch(call, () => {
+        settled = true;
+      });
       this.#learn(head.model, trailers);
       this.#credentials.markRefused(controller, false);
       call.end(trailers);
@@ -233,7 +237,9 @@ export class OpenRouterEngine implements ServedEngine {
         this.#ended(call, error.aborted, error.costUsd);
         return;
       }
-      const failure = error instanceof CloudCallFailed ? error.failure : failedCall(failureOf(error)).failure;
+      // What was refused here has cost nothing; what broke off behind counts as the control plane estimated it.
+      const { failure } =
+        error instanceof CloudCallFailed ? error : failedCall(failureOf(error), settled ? {} : { costUsd: 0 });
       if (signal.aborted) this.#ended(call, false, failure.cloud?.costUsd ?? null);
       else call.fail(failure);
       if (failure.blame !== 'caller' && failure.blame !== 'busy') this.#errors++;
@@ -244,14 +250,14 @@ export class OpenRouterEngine implements ServedEngine {
     }
   }
 
-  async #dispatch(call: IncomingCall): Promise<Trailers> {
+  /** `settled` is called before a byte may leave. */
+  async #dispatch(call: IncomingCall, settled: () => void): Promise<Trailers> {
     const { head } = call;
     if (head.op === 'tokenize' || head.cloud === undefined) throw new EngineFailure('unsupported_task');
     const job = this.#job(call, head, head.cloud);
-    if (head.op === 'chat') {
-      if (head.path !== '/v1/chat/completions') throw new EngineFailure('unsupported_task');
-      return await serveChat(job, head);
-    }
+    if (head.op === 'chat' && head.path !== '/v1/chat/completions') throw new EngineFailure('unsupported_task');
+    settled();
+    if (head.op === 'chat') return await serveChat(job, head);
     return head.op === 'embed' ? await serveEmbed(job, head) : await serveRerank(job, head);
   }
 

@@ -115,4 +115,22 @@ describe('an error of OpenRouter', () => {
     expect(call.failure).toMatchObject({ blame: 'transport', code: 'engine_unreachable', cloud: { status: null } });
     lonely.engine.stop();
   });
+
+  it('what was never sent has cost nothing: nobody there, another pin, another model', async () => {
+    const otherPin = bench.chat(
+      { messages: [] },
+      { cloud: bench.cloud('code-assistant', { pin: 'only=x;quantizations=' }) },
+    );
+    const otherModel = bench.chat({ messages: [] }, { model: 'author/other' });
+    const lonely = await Bench.start();
+    await lonely.ready();
+    await lonely.standIn.stop();
+    const unheard = [lonely.chat({ messages: [] }), lonely.embed(['a'], 'nebius')];
+    await Promise.all([otherPin, otherModel, ...unheard].map(({ over }) => over));
+    expect(otherPin.failure).toMatchObject({ code: 'fingerprint_changed', cloud: { costUsd: 0 } });
+    expect(otherModel.failure).toMatchObject({ code: 'model_missing', cloud: { costUsd: 0 } });
+    for (const { failure } of unheard)
+      expect(failure).toMatchObject({ code: 'engine_unreachable', cloud: { costUsd: 0 } });
+    lonely.engine.stop();
+  });
 });
