@@ -167,9 +167,17 @@ export class DispatchService implements Dispatcher, JobHost {
     this.#attempts.delete(attempt);
     if (known && failure) known.entry.lastFailure = { failure, offset: known.offset };
     if (known && failure?.cloud?.wrongUpstream === true) this.#options.onWrongUpstream?.(known.provider);
+    if (known && failure?.blame === 'fingerprint') this.#checkAnew(known);
     const result = this.#options.router.attemptEnded(attempt, outcome, this.#options.clock.nowMs());
     this.kick();
     return result;
+  }
+
+  /** Its agent met another process than the one that passed. Until the gate hears of that too, nothing would be checked. */
+  #checkAnew({ entry, provider }: Running): void {
+    const { gate } = this.#options;
+    const space = entry.job.item.space?.id.split('/')[0];
+    if (space && gate.admitted(provider.id, space as SpaceId)) gate.verify(provider.id);
   }
 
   /**

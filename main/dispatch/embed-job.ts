@@ -33,7 +33,7 @@ export function cutSpace(space: SpaceId, width: number): SpaceId {
 }
 
 /** What an embedding request asks the gate around each chunk. */
-export type EmbedGuard = Pick<Gate, 'admit' | 'record' | 'verdict'>;
+export type EmbedGuard = Pick<Gate, 'admit' | 'pending' | 'record' | 'verdict'>;
 
 /** An embedding request: any number of chunks at once, answers put where their inputs were. */
 export class EmbedJob implements Job {
@@ -141,7 +141,10 @@ export class EmbedJob implements Job {
       }
       // The last look before a vector counts: the process that answered must be the one that was checked.
       if (!this.#guard.admit(provider.id, space.id, answer.trailers.fingerprint)) {
-        this.#host.ended(attempt, { kind: 'fingerprint' }, null);
+        // Where nothing is checked anew (its space was retired, its model has left the role) no verdict would ever lift the router's
+        // doubt, which concerns every space: the gate's own word keeps the provider out of this one.
+        const isDoubted = this.#guard.pending(provider.id, space.id);
+        this.#host.ended(attempt, { kind: isDoubted ? 'fingerprint' : 'ignored' }, null);
         return;
       }
       const { usage } = answer.trailers;

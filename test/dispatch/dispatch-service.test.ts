@@ -287,6 +287,39 @@ describe('an embedding request', () => {
     expect([...(answers[0]?.vectors ?? [])]).toEqual([1, 97, 1, 98]);
   });
 
+  it('takes its provider again when the gate refused for another reason than its process: no check would ever lift it', async () => {
+    const clock = new SimClock();
+    const { dispatch, calls, state } = house([provider('embedding', 'a')], clock);
+    const { answers, sink } = embedLog();
+    dispatch.embed(embedWork(clock, { texts: ['a'] }), sink);
+    await clock.settle();
+    // As when its space is retired, or its model leaves the role for a moment: nothing is checked anew.
+    Object.assign(state, { admit: false, pending: false });
+    answerEmbed(calls.shift());
+    await clock.settle();
+    Object.assign(state, { admit: true });
+    answerEmbed(calls.shift());
+    await clock.settle();
+    expect([...(answers[0]?.vectors ?? [])]).toEqual([1, 97]);
+  });
+
+  it('whose agent met another process has it checked, also where the gate has not heard of that yet', async () => {
+    const clock = new SimClock();
+    const { dispatch, calls, verified } = house([provider('embedding', 'a'), provider('embedding', 'b')], clock);
+    const { sink } = embedLog();
+    dispatch.embed(embedWork(clock, { texts: ['a', 'b', 'c', 'd'] }), sink);
+    await clock.settle();
+    const refusal = failure({ blame: 'fingerprint', code: 'fingerprint_changed', engineStatus: null });
+    const [first, second] = calls.splice(0);
+    first?.handlers.onFailure(refusal);
+    await clock.settle();
+    expect(verified).toEqual([`embedding~${first?.node}~e~m`]);
+    // By now the gate knows: it is being checked, and begins no second time.
+    second?.handlers.onFailure(refusal);
+    await clock.settle();
+    expect(verified).toHaveLength(1);
+  });
+
   it('sends the mark of the process that was checked, so that an agent can refuse before a text is seen', async () => {
     const clock = new SimClock();
     const { dispatch, calls } = house([provider('embedding', 'a')], clock);

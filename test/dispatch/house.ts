@@ -118,7 +118,8 @@ export function house(
   const traces: RequestTrace[] = [];
   const admitted: string[] = [];
   const gateListeners = new Set<() => void>();
-  const state = { roleSpace, admit: true, verdict: 'pass' };
+  const state = { roleSpace, admit: true, pending: true, verdict: 'pass' };
+  const verified: string[] = [];
   const gate = {
     roleSpace: () => state.roleSpace,
     space: (id: SpaceId) => (id === SPACE_ID ? space() : null),
@@ -127,6 +128,13 @@ export function house(
     admit: (id: ProviderId) => {
       admitted.push(id);
       return state.admit;
+    },
+    admitted: () => state.admit,
+    pending: () => state.pending,
+    verify: (id: ProviderId) => {
+      verified.push(id);
+      state.admit = false;
+      return [id];
     },
     record: () => {},
     subscribe: (listener: () => void) => {
@@ -168,7 +176,7 @@ export function house(
   const tellGate = () => {
     for (const listener of gateListeners) listener();
   };
-  return { dispatch, router, calls, summaries, traces, admitted, state, tellGate };
+  return { dispatch, router, calls, summaries, traces, admitted, verified, state, tellGate };
 }
 
 let sequence = 0;
