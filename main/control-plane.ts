@@ -307,7 +307,11 @@ export class ControlPlane {
         onDown: () => fleet.detachEmbedded(),
       });
       embedded.start();
-      this.#stops.push(() => embedded.stop());
+      this.#stops.push(() => {
+        // Its end is meant: nobody has to hear that it went.
+        fleet.detachEmbedded();
+        return embedded.stop();
+      });
     }
     settling.start(fleet.nodes());
     for (const range of ['5m', '1h', '24h'] as const) {

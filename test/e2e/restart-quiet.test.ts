@@ -17,6 +17,7 @@ interface VerdictRow {
   readonly checkedAtMs: number | null;
 }
 const BAD = ['dimension-mismatch', 'vector-incompatible'];
+afterAll(removeTemporaryFolders);
 
 describe('a control plane that is started again while its machines run on', () => {
   const good = new TeiStandIn({ vectors: new HashVectors(64) });
@@ -86,7 +87,6 @@ describe('a control plane that is started again while its machines run on', () =
     await plane?.stop();
     await house?.stop();
     for (const engine of engines) await engine.stop();
-    removeTemporaryFolders();
   });
 
   it('told of the bad encoder once, of one that serves another width without alarm, and of the key not at all', async () => {
@@ -118,5 +118,28 @@ describe('a control plane that is started again while its machines run on', () =
     await until(async () => (await holding()) === 2);
     const alarms = (await events()).filter(({ id, needsPerson }) => needsPerson && !told.has(id));
     expect(alarms).toEqual([]);
+  });
+});
+
+describe('a control plane that is started again with the agent of its own machine', () => {
+  let plane: ControlPlane;
+  afterAll(() => plane?.stop());
+
+  it('tells of no machine that stopped: it was stopped with it', async () => {
+    plane = await startControlPlane({ args: ['--no-discovery'] });
+    const token = plane.adminToken;
+    const operator = () => admin(plane, token);
+    const isUp = async () => {
+      const { nodes } = await operator().get<{ nodes: { state: string }[] }>('nodes');
+      return nodes.some(({ state }) => state === 'ready' || state === 'degraded');
+    };
+    await until(isUp);
+    plane.kill('SIGTERM');
+    await plane.gone;
+    plane = await startControlPlane({ dataDir: plane.dataDir, args: ['--no-discovery'] });
+    await until(isUp);
+    const { events } = await operator().get<{ events: EventRow[] }>('events?limit=1000');
+    expect(events.filter(({ code }) => code === 'started')).toHaveLength(2);
+    expect(events.filter(({ severity }) => severity !== 'info')).toEqual([]);
   });
 });
