@@ -7,10 +7,13 @@ const NAME = 'project-caps';
 const cap = z.number().min(0).nullable();
 const Stored = z.record(z.string(), z.object({ dayUsd: cap, monthUsd: cap }));
 
+type Changes = { readonly [name in keyof SpendCaps]?: number | null | undefined };
+
 /** What each project may spend in the cloud, as the operator has set it. */
 export class ProjectCaps {
   readonly #store: SettingsStore;
   readonly #apply: (project: ProjectId, caps: SpendCaps) => void;
+  #latest: Promise<unknown> = Promise.resolve();
 
   constructor(store: SettingsStore, apply: (project: ProjectId, caps: SpendCaps) => void) {
     this.#store = store;
@@ -23,10 +26,14 @@ export class ProjectCaps {
   }
 
   /** What is absent stays. @throws as the store; then nothing has changed */
-  async change(
-    project: ProjectId,
-    changes: { readonly [name in keyof SpendCaps]?: number | null | undefined },
-  ): Promise<void> {
+  change(project: ProjectId, changes: Changes): Promise<void> {
+    // One at a time: every cap is in one row, and what is read here changes only once that row is written.
+    const changed = this.#latest.then(() => this.#change(project, changes));
+    this.#latest = changed.catch(() => {}); // The caller hears of it; the next change stands for itself.
+    return changed;
+  }
+
+  async #change(project: ProjectId, changes: Changes): Promise<void> {
     const all = this.#stored();
     const before = all.get(project) ?? { dayUsd: null, monthUsd: null };
     const { dayUsd = before.dayUsd, monthUsd = before.monthUsd } = changes;

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { ProjectCaps } from '../../main/cloud/project-caps.ts';
+import type { ProjectId } from '../../main/domain/ids.ts';
+import type { SpendCaps } from '../../main/domain/roles.ts';
+import type { Json, SettingsStore } from '../../main/store/ports.ts';
+
+/** As the store does it: what is read changes when the row is written. */
+function settings(): SettingsStore & { full: boolean } {
+  const kept = new Map<string, { value: Json; version: number }>();
+  return {
+    full: false,
+    get: (name) => kept.get(name) ?? null,
+    async put(name, value) {
+      await Promise.resolve();
+      if (this.full) throw new Error('disk full');
+      const version = (kept.get(name)?.version ?? 0) + 1;
+      kept.set(name, { value, version });
+      return version;
+    },
+  };
+}
+
+function stored(store: SettingsStore): Record<string, SpendCaps> {
+  const found: Record<string, SpendCaps> = {};
+  new ProjectCaps(store, (project, caps) => {
+    found[project] = caps;
+  }).start();
+  return found;
+}
+
+test('caps that are set at once are all kept', async () => {
+  const store = settings();
+  const caps = new ProjectCaps(store, () => {});
+  await Promise.all([
+    caps.change('one' as ProjectId, { dayUsd: 1 }),
+    caps.change('two' as ProjectId, { dayUsd: 2 }),
+    caps.change('one' as ProjectId, { monthUsd: 9 }),
+  ]);
+  expect(stored(store)).toEqual({ one: { dayUsd: 1, monthUsd: 9 }, two: { dayUsd: 2, monthUsd: null } });
+});
+
+test('a cap that the store refuses is not applied, and does not hold up the next one', async () => {
+  const store = settings();
+  const applied: string[] = [];
+  const caps = new ProjectCaps(store, (project) => applied.push(project));
+  store.full = true;
+  await expect(caps.change('one' as ProjectId, { dayUsd: 1 })).rejects.toThrow('disk full');
+  store.full = false;
+  await caps.change('two' as ProjectId, { dayUsd: 2 });
+  expect(applied).toEqual(['two']);
+  expect(stored(store)).toEqual({ two: { dayUsd: 2, monthUsd: null } });
+});
