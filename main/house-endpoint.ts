@@ -54,9 +54,10 @@ export function makeEndpoint(options: EndpointOptions): Gateway {
       health: {
         ready: () => store.health().state !== 'stopped',
         items: () =>
-          healthItems(house).map(({ code, severity, title, sentence }) => ({
+          healthItems(house).map(({ code, severity, title, sentence, needsPerson }) => ({
             code,
             severity,
+            needsPerson,
             // Sentences of the store name no machine and no address; others may.
             sentence: code.startsWith('store_') ? sentence : title,
           })),

@@ -6,7 +6,15 @@ import type { Route } from './routes.ts';
 
 const Health = z.object({
   status: z.enum(['ok', 'attention']),
-  items: z.array(z.object({ code: z.string(), severity: z.enum(['info', 'warn', 'error']), sentence: z.string() })),
+  items: z.array(
+    z.object({
+      code: z.string(),
+      severity: z.enum(['info', 'warn', 'error']),
+      sentence: z.string(),
+      /** Somebody must act; the rest heals by itself or can wait. */
+      needsPerson: z.boolean(),
+    }),
+  ),
 });
 
 /** `/healthz` answers while the process lives, `/readyz` says whether work is taken, `/metrics` is for Prometheus. */
@@ -21,7 +29,8 @@ export function healthRoutes(ports: Pick<GatewayPorts, 'health' | 'metrics'>, is
       handle: (call) => {
         const items = ports.health.items();
         jsonReply(call.reply, 200, {
-          status: items.some((item) => item.severity !== 'info') ? 'attention' : 'ok',
+          // As Overview, the bar above every page and the tray count it.
+          status: items.some((item) => item.needsPerson) ? 'attention' : 'ok',
           items,
         });
       },

@@ -161,6 +161,7 @@ export interface HealthItem {
   readonly code: string;
   readonly severity: 'info' | 'warn' | 'error';
   readonly sentence: string;
+  readonly needsPerson: boolean;
 }
 
 export interface HealthSource {

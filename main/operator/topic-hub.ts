@@ -14,6 +14,8 @@ type Listener = (update: TopicUpdate) => void;
 interface Row {
   readonly id: string;
 }
+const ROW_TOPICS = ['nodes', 'providers', 'roles', 'gate', 'health'] as const;
+type RowTopicName = (typeof ROW_TOPICS)[number];
 
 /** Row topics are looked at this often while somebody listens: the readers' own 2 Hz. */
 const LOOK_MS = 500;
@@ -88,13 +90,13 @@ export class TopicHub {
   }
 
   #look(): void {
-    for (const topic of ['nodes', 'providers', 'roles', 'gate', 'health'] as const) {
+    for (const topic of ROW_TOPICS) {
       const listeners = this.#wanted(topic);
-      if (listeners.length > 0) this.#compareRows(topic, listeners);
+      if (listeners.length > 0) this.#tellRows(topic, this.#rows(topic), listeners);
     }
     for (const topic of ['budget', 'cloud', 'app', 'settings'] as const) {
       const listeners = this.#wanted(topic);
-      if (listeners.length > 0) this.#compareValue(topic, listeners);
+      if (listeners.length > 0) this.#tellValue(topic, this.#value(topic), listeners);
     }
     const nowMs = this.#clock.nowMs();
     if (nowMs - this.#lastSampleMs >= SAMPLE_MS && this.#wanted('series').length > 0) {
@@ -103,7 +105,7 @@ export class TopicHub {
     }
   }
 
-  #rows(topic: 'nodes' | 'providers' | 'roles' | 'gate' | 'health'): readonly Row[] {
+  #rows(topic: RowTopicName): readonly Row[] {
     switch (topic) {
       case 'nodes':
         return nodeViews(this.#house);
@@ -144,19 +146,21 @@ export class TopicHub {
       case 'budget':
       case 'cloud':
       case 'app':
-      case 'settings':
-        return { topic, type: 'value', value: this.#value(topic) } as TopicUpdate;
+      case 'settings': {
+        const value = this.#value(topic);
+        this.#tellValue(topic, value, this.#wanted(topic));
+        return { topic, type: 'value', value } as TopicUpdate;
+      }
       default: {
         const rows = this.#rows(topic);
-        // Others may have heard less since; the next look tells everybody what is new to them.
-        if (!this.#sent.has(topic)) this.#sent.set(topic, fingerprints(rows));
+        // What everybody hears from then on is told against this: others hear what is new to them now.
+        this.#tellRows(topic, rows, this.#wanted(topic));
         return { topic, type: 'snapshot', rows } as TopicUpdate;
       }
     }
   }
 
-  #compareRows(topic: 'nodes' | 'providers' | 'roles' | 'gate' | 'health', listeners: readonly Listener[]): void {
-    const rows = this.#rows(topic);
+  #tellRows(topic: RowTopicName, rows: readonly Row[], listeners: readonly Listener[]): void {
     const now = fingerprints(rows);
     const before = this.#sent.get(topic) ?? new Map<string, string>();
     this.#sent.set(topic, now);
@@ -168,8 +172,7 @@ export class TopicHub {
     for (const listener of listeners) listener(update);
   }
 
-  #compareValue(topic: ValueTopicName, listeners: readonly Listener[]): void {
-    const value = this.#value(topic);
+  #tellValue(topic: ValueTopicName, value: unknown, listeners: readonly Listener[]): void {
     const text = JSON.stringify(value);
     if (this.#sentValues.get(topic) === text) return;
     this.#sentValues.set(topic, text);

@@ -1,33 +1,42 @@
 import type { ReactElement } from 'react';
+import type { HealthView } from '../../preload/contract.ts';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useTopic } from '../state/console.tsx';
 import { placeHash } from '../state/ui-store.ts';
 
-/** What a person has to do, each with its one action. What heals by itself is not here. */
+/** What a person has to do, each with its one action; and below, what is wrong too and heals by itself or can wait. */
 export function NeedsYou(): ReactElement {
-  const { t, say, sayTitle } = useI18n();
+  const { t } = useI18n();
   const health = useTopic('health');
-  const items = (health ?? []).filter((item) => item.needsPerson);
+  const needs = (health ?? []).filter((item) => item.needsPerson);
+  const others = (health ?? []).filter((item) => !item.needsPerson);
   return (
-    <section>
-      <h3>{t('overview.needsYou')}</h3>
-      {health && items.length === 0 ? (
-        <p className="quiet">{t('overview.needsNothing')}</p>
-      ) : (
-        <ol className="needs">
-          {items.map((item) => {
-            return (
-              <li key={item.id} className={item.severity}>
-                <b>{sayTitle(item)}</b>
-                <p>{say(item)}</p>
-                <a href={placeHash(item.page, item.target)}>
-                  {t(`go.${item.action}`, { page: t(`page.${item.page}`) })}
-                </a>
-              </li>
-            );
-          })}
-        </ol>
+    <>
+      <section>
+        <h3>{t('overview.needsYou')}</h3>
+        {health && needs.length === 0 ? <p className="quiet">{t('overview.needsNothing')}</p> : <Items items={needs} />}
+      </section>
+      {others.length > 0 && (
+        <section>
+          <h3>{t('overview.canWait')}</h3>
+          <Items items={others} />
+        </section>
       )}
-    </section>
+    </>
+  );
+}
+
+function Items({ items }: { readonly items: readonly HealthView[] }): ReactElement {
+  const { t, say, sayTitle } = useI18n();
+  return (
+    <ol className="needs">
+      {items.map((item) => (
+        <li key={item.id} className={item.severity}>
+          <b>{sayTitle(item)}</b>
+          <p>{say(item)}</p>
+          <a href={placeHash(item.page, item.target)}>{t(`go.${item.action}`, { page: t(`page.${item.page}`) })}</a>
+        </li>
+      ))}
+    </ol>
   );
 }

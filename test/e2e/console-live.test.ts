@@ -4,7 +4,13 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { seriousOn } from '../support/axe.ts';
 import { builtApp } from '../support/built.ts';
 
-import { admin, type ControlPlane, removeTemporaryFolders, startControlPlane } from '../support/processes.ts';
+import {
+  admin,
+  type ControlPlane,
+  removeTemporaryFolders,
+  startAgent,
+  startControlPlane,
+} from '../support/processes.ts';
 import { CHROMIUM, describeWithChromium } from '../support/runtime.ts';
 
 /** The built console in a browser against a control plane that runs: nothing between them is played. */
@@ -94,6 +100,40 @@ describeWithChromium('a console in a browser, on a running control plane', () =>
       'switchyard.session',
     ]);
     expect(await page.evaluate(() => [document.cookie, localStorage.length])).toEqual(['', 0]);
+  });
+
+  it('what needs a person is one list: Overview, the bar above it and /healthz', async () => {
+    const page = await open(await freshUrl());
+    await live(page);
+    await page.goto(`${plane.endpoint}/console/#/overview`);
+    const section = (name: string) =>
+      page.locator('section', { has: page.getByRole('heading', { name, exact: true }) });
+    const healthz = async () =>
+      (await (await fetch(`${plane.endpoint}/healthz`)).json()) as {
+        status: string;
+        items: { code: string; needsPerson: boolean }[];
+      };
+    // This data folder is kept without a keyring, which is told and can wait.
+    await section('Needs you').getByText('Nothing needs you.').waitFor();
+    await section('Can wait, or heals by itself').getByText('SWITCHYARD_KEYRING').waitFor();
+    expect(await healthz()).toMatchObject({ status: 'ok', items: [{ code: 'store_problem', needsPerson: false }] });
+    // A role in the cloud alone, and the one agent has no key.
+    const agent = await startAgent({ engines: ['http://127.0.0.1:9'] });
+    const { listen: address, joinCode } = agent;
+    const { id } = await admin(plane, token).post<{ id: string }>('nodes', { address, joinCode });
+    await admin(plane, token).patch('roles/rlm', { policy: 'cloud' });
+    await section('Needs you').getByText('A role works in the cloud alone').waitFor();
+    await page.locator('.top .chip.warn', { hasText: '1' }).waitFor();
+    const { status, items } = await healthz();
+    expect([status, items.filter(({ needsPerson }) => needsPerson).map(({ code }) => code)]).toEqual([
+      'attention',
+      ['cloud_no_key'],
+    ]);
+    await admin(plane, token).patch('roles/rlm', { policy: 'local' });
+    await section('Needs you').getByText('Nothing needs you.').waitFor();
+    expect((await healthz()).status).toBe('ok');
+    await admin(plane, token).delete(`nodes/${id}`);
+    await agent.stop();
   });
 
   it('events from before a restart are read back with Load older', async () => {

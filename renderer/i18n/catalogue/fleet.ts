@@ -23,6 +23,7 @@ export const fleet = {
   'overview.account': { en: 'account', fr: 'compte' },
   'overview.needsYou': { en: 'Needs you', fr: 'À traiter' },
   'overview.needsNothing': { en: 'Nothing needs you.', fr: 'Rien à traiter.' },
+  'overview.canWait': { en: 'Can wait, or heals by itself', fr: 'Peut attendre, ou se répare seul' },
   'overview.lastHour': { en: 'Last hour', fr: 'Dernière heure' },
   'overview.localShare': { en: 'Local share', fr: 'Part locale' },
   'overview.overflowed': { en: 'Overflowed to cloud', fr: 'Débordées vers le cloud' },
