@@ -10,6 +10,7 @@ import { healthItems } from './health.ts';
 import type { House } from './house.ts';
 import { createKey, keyView, revokeKey, usage } from './keys.ts';
 import { nodeDetail, nodeView, nodeViews } from './node-views.ts';
+import { oneByOne } from './one-by-one.ts';
 import { providerViews } from './provider-views.ts';
 import { findTrace, listRequests } from './request-history.ts';
 import { requestView, traceSteps } from './request-views.ts';
@@ -39,6 +40,7 @@ export function operatorOf(house: House): Operations {
   };
   const founders = (id: Input<'spaces.candidates'>['role']) =>
     house.gate.candidates(id).map((candidate) => founderView(candidate, id, house));
+  const changing = oneByOne();
   const updates = () => {
     if (house.updates) return house.updates;
     throw new SwitchyardError('not_ready', 'This is not the desktop app. Update it the way it was installed.');
@@ -93,12 +95,14 @@ export function operatorOf(house: House): Operations {
 
     'roles.list': async () => ({ roles: [...roleViews(house)] }),
     'roles.get': async ({ id }) => role(id),
-    'roles.update': async ({ id, patch, confirm }) => {
-      const { effect, error } = roleEffect(id, patch, house);
-      if (error && !(effect === 'new-space' && confirm === true && error.code === 'confirmation_required')) throw error;
-      await house.setRole(id, patchRole(house.roles()[id], patch));
-      return role(id);
-    },
+    'roles.update': ({ id, patch, confirm }) =>
+      changing(async () => {
+        const { effect, error } = roleEffect(id, patch, house);
+        if (error && !(effect === 'new-space' && confirm === true && error.code === 'confirmation_required'))
+          throw error;
+        await house.setRole(id, patchRole(house.roles()[id], patch));
+        return role(id);
+      }),
     'roles.preview': async ({ id, patch }) => {
       const { effect, error } = roleEffect(id, patch, house);
       return {
@@ -234,14 +238,15 @@ export function operatorOf(house: House): Operations {
     'usage.get': async (input) => usage(input, house),
 
     'settings.get': async () => settingsView(house),
-    'settings.set': async (patch) => {
-      const before = house.settings();
-      const after = mergeSettings(before, patch);
-      await house.setSettings(after);
-      return { settings: settingsView(house), restartNeeded: needsRestart(before, after) };
-    },
+    'settings.set': (patch) =>
+      changing(async () => {
+        const before = house.settings();
+        const after = mergeSettings(before, patch);
+        await house.setSettings(after);
+        return { settings: settingsView(house), restartNeeded: needsRestart(before, after) };
+      }),
     'settings.export': async () => exportSettings(house),
-    'settings.import': async ({ content }) => importSettings(content, house),
+    'settings.import': ({ content }) => changing(() => importSettings(content, house)),
     'encryption.rotate': async () => {
       const { rows, keyVersion } = await house.store.vault.rotateEncryption();
       return { rows, version: keyVersion };

@@ -82,6 +82,15 @@ describe('roles', () => {
     });
   });
 
+  it('keep both of two changes that are made at once', async () => {
+    await Promise.all([
+      call('roles.update', { id: 'reranker', patch: { policy: 'local' } }),
+      call('roles.update', { id: 'reranker', patch: { maxLocalWaitMs: 2345 } }),
+    ]);
+    expect(await call('roles.get', { id: 'reranker' })).toMatchObject({ policy: 'local', maxLocalWaitMs: 2345 });
+    await call('roles.update', { id: 'reranker', patch: { policy: 'aggregate', maxLocalWaitMs: 3000 } });
+  });
+
   it('without vectors take no dimension, and no role takes a threshold below 0.99', async () => {
     expect(await code('roles.update', { id: 'rlm', patch: { dimension: 8 } })).toBe('invalid_request');
     expect(await code('roles.update', { id: 'embedding', patch: { threshold: 0.98 } })).toBe('invalid_request');
@@ -146,6 +155,17 @@ describe('settings', () => {
     const settings = await call('settings.get');
     expect(settings.console).toMatchObject({ theme: 'dark', language: 'system' });
     expect(settings.endpoint.names).toEqual(['box.lan']);
+  });
+
+  it('keep both of two changes that are made at once, also when one is refused before', async () => {
+    const refused = code('settings.import', { content: 'no JSON' });
+    await Promise.all([
+      call('settings.set', { console: { theme: 'light' } }),
+      call('settings.set', { desktop: { startAtLogin: true } }),
+    ]);
+    expect(await refused).toBe('invalid_request');
+    expect(await call('settings.get')).toMatchObject({ console: { theme: 'light' }, desktop: { startAtLogin: true } });
+    await call('settings.set', { console: { theme: 'dark' }, desktop: { startAtLogin: false } });
   });
 
   it('go out and come back as a file; what does not fit is said and left alone', async () => {
