@@ -21,6 +21,8 @@ export class AnnouncedKey {
   readonly #ports: AnnouncedKeyPorts;
   /** Session on which the announced key was acknowledged. */
   #toldOn: AgentLink | null = null;
+  /** Announced in place of a next key that was never used, and the session in which that was first heard. */
+  #other: { readonly announced: string; readonly on: AgentLink } | null = null;
   #keeping: string | null = null;
 
   constructor(ports: AnnouncedKeyPorts) {
@@ -37,10 +39,18 @@ export class AnnouncedKey {
       if (next !== null && this.#toldOn !== link) this.#acknowledge(next, link);
       return;
     }
-    // Told of the one before in this very session, the agent may show that one by now: it holds until another session has proved
-    // which of both it is. What is not acknowledged is not shown, so nobody is locked out meanwhile.
-    if (next !== null && held.nextFingerprint !== null && this.#toldOn === link) return;
+    if (next !== null && held.nextFingerprint !== null && !this.#isProvedUnused(next, link)) return;
     void this.#keep({ fingerprint: held.fingerprint, nextFingerprint: next }, announced, link);
+  }
+
+  /**
+   * The agent announces a further key while the next one is unused. That one was acknowledged, in this session or one before, and
+   * the agent may have taken it since it proved itself with the present one: giving it up would lock this control plane out for as
+   * long as the further key waits for others. A session that begins later, still with the present key, proves that it was dropped.
+   */
+  #isProvedUnused(announced: string, link: AgentLink): boolean {
+    if (this.#other?.announced !== announced) this.#other = { announced, on: link };
+    return this.#other.on !== link;
   }
 
   /** The agent has proved itself with the next key: from then on it is the key. If the store fails now, it still knows both. */

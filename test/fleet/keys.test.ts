@@ -92,8 +92,12 @@ describe('the key that a node announces', () => {
     expect(last().options).toMatchObject({ fingerprint: B, nextFingerprint: null });
   });
 
-  it('holds no longer when it is withdrawn, or another one is announced', async () => {
-    const { last, kept, beat, up } = machine({ nextFingerprint: B });
+  it('holds no longer when it is withdrawn, or when a later session still begins with the present key', async () => {
+    const { last, kept, beat, up, again } = machine({ nextFingerprint: B });
+    await up(C);
+    await beat(C);
+    expect(kept).toEqual([]);
+    await again(); // begins with A once more: B was never taken
     await up(C);
     await beat(A);
     expect(kept).toEqual([
@@ -115,6 +119,21 @@ describe('the key that a node announces', () => {
     last().options.handlers.onNextUsed?.();
     await up(C);
     expect(kept.at(-1)).toEqual({ fingerprint: B, nextFingerprint: C });
+    expect(last().acknowledged).toEqual([C]);
+  });
+
+  it('is not given up either in a session that began just before the agent took it', async () => {
+    const { last, kept, up, again, node } = machine();
+    await up(B); // kept and acknowledged; the agent waits for another control plane
+    await again(); // proves itself with A; then the other one has heard of B too, and the agent takes it
+    await up(C); // its next key is on the way before its first heartbeat here
+    expect(last().acknowledged).toEqual([]);
+    await again(); // shows B
+    expect(last().options).toMatchObject({ fingerprint: A, nextFingerprint: B });
+    last().options.handlers.onNextUsed?.();
+    await up(C);
+    expect(kept.at(-1)).toEqual({ fingerprint: B, nextFingerprint: C });
+    expect(node.target).toMatchObject({ fingerprint: B, nextFingerprint: C });
     expect(last().acknowledged).toEqual([C]);
   });
 
