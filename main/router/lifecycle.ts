@@ -115,7 +115,8 @@ export class ItemLifecycle implements MatchSink, ItemFate {
     }
     if (item.queue === null) role.queue.insert(item, lane);
     else if (item.queue.lane !== lane) role.queue.move(item, lane);
-    this.renewDeadline(item, nowMs);
+    // Being turned away is no service: without a bound a full provider would be asked for ever.
+    this.renewDeadline(item, item.live > 0 ? nowMs : (item.turnedAwaySinceMs ?? nowMs));
     role.watchHope(lane, nowMs);
     if (!lane.hopeful(item.deadlineAtMs, nowMs)) this.fail(item, code, this.retryLater(item, lane, nowMs), nowMs);
   }

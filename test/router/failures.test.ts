@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ERRORS } from '../../main/domain/errors.ts';
 import type { RequestId } from '../../main/domain/ids.ts';
+import { INELIGIBLE } from '../../main/domain/sentences/routing.ts';
 import { Parking } from '../../main/router/parking.ts';
-import { REASONS } from '../../main/router/reasons.ts';
 import { replay } from '../../main/router/replay.ts';
 import type { AttemptOutcome } from '../../main/router/types.ts';
 import {
@@ -129,6 +129,26 @@ describe('busy answers', () => {
     expect(failed.retryAfterMs).toBeGreaterThanOrEqual(1000);
     // A next request waits without touching it.
     expect(send(router, 2100, item('later'))).toEqual([]);
+  });
+
+  it.each([
+    ['a chat in the cloud', 'code-assistant', 'cloud'],
+    ['a batch of vectors in the cloud', 'embedding', 'cloud'],
+    ['a batch of vectors at an engine that is always full', 'embedding', 'local'],
+  ] as const)('do not put off the deadline of %s: it is not sent for ever', (_, role, kind) => {
+    const router = routerWith([kind === 'cloud' ? cloud('c', { role }) : provider('c', { role })]);
+    let decisions = send(router, 0, item('r', { role, class: 'interactive', context: { policy: 'aggregate' } }));
+    let now = 0;
+    while (failures(decisions).length === 0 && now < 120_000) {
+      const [one] = dispatches(decisions);
+      if (one !== undefined) decisions = end(router, one, busy(5000), now + 1).decisions;
+      else {
+        now = router.nextWakeMs(now + 1) ?? Number.NaN;
+        decisions = router.decide(now);
+      }
+    }
+    expect(only(failures(decisions)).code).toBe('queue_timeout');
+    expect(now).toBeLessThanOrEqual(30_005);
   });
 
   it('of a local engine speak for all its models; of a cloud upstream for itself only', () => {
@@ -304,6 +324,6 @@ it('replays every choice from its record, as plain JSON', () => {
 });
 
 it('has a sentence for every reason, ending like one', () => {
-  for (const { sentence } of Object.values(REASONS)) expect(sentence).toMatch(/^[A-Z].*\.$/);
+  for (const { en } of Object.values(INELIGIBLE)) expect(en).toMatch(/^[A-Z].*\.$/);
   expect(Object.keys(ERRORS)).toContain('no_provider');
 });
