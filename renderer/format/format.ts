@@ -6,6 +6,7 @@ type Maybe = number | null | undefined;
 
 /** What was paid is never shown as nothing. */
 const LEAST_USD = 0.0001;
+const NOTHING_USD = 1e-9;
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -112,8 +113,10 @@ export function createFormats(locale: string, words: FormatWords, timeZone?: str
       }),
     usd: (value) =>
       known(value, (v) => {
+        // Less than a billionth is what sums of fractions leave over.
+        if (Math.abs(v) < NOTHING_USD) return usdCents.format(0);
         if (v > 0 && v < LEAST_USD) return `<${usdFine.format(LEAST_USD)}`;
-        return (v !== 0 && Math.abs(v) < 0.1 ? usdFine : usdCents).format(v);
+        return (Math.abs(v) < 0.1 ? usdFine : usdCents).format(v);
       }),
     cosine: (value) => known(value, (v) => number(Math.floor(v * 1e4 + 1e-6) / 1e4, 4)),
     clock: (atMs) => known(atMs, (v) => clock.format(v)),

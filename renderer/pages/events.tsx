@@ -24,7 +24,8 @@ export function EventsPage(): ReactElement {
   // What the live log has forgotten meanwhile stays here, so that the list has no hole.
   const held = useRef<readonly EventView[]>([]);
   const [loaded, setLoaded] = useState<readonly EventView[]>([]);
-  const [more, setMore] = useState(true);
+  // Null until it was asked whether anything is older than what is live.
+  const [more, setMore] = useState<boolean | null>(null);
   const [least, setLeast] = useState<Least>('info');
   const [search, setSearch] = useState('');
   const [failure, setFailure] = useState<unknown>(null);
@@ -35,6 +36,16 @@ export function EventsPage(): ReactElement {
   // Typing goes on while a long log is searched.
   const searched = useDeferredValue(search);
   const shown = useMemo(() => filterEvents(all, least, searched), [all, least, searched]);
+  const hasLive = live !== undefined;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: asked once, of what was there first
+  useEffect(() => {
+    if (!hasLive) return;
+    const oldest = all[0];
+    transport.call('events.list', { limit: 1, ...(oldest ? { before: oldest.id } : {}) }).then(
+      (page) => setMore((known) => known ?? page.events.length > 0),
+      () => setMore((known) => known ?? true),
+    );
+  }, [hasLive, transport]);
   const loadOlder = async () => {
     const oldest = all[0];
     try {
@@ -94,7 +105,7 @@ export function EventsPage(): ReactElement {
         error={failure}
         onRetry={() => void loadOlder()}
         minHeight={300}
-        empty={live && all.length === 0 && !more ? { why: t('events.empty') } : null}
+        empty={live && all.length === 0 && more === false ? { why: t('events.empty') } : null}
         noMatch={
           all.length > 0 && shown.length === 0
             ? () => {

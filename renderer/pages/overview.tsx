@@ -17,6 +17,7 @@ import { type Axis, sumBuckets } from '../charts/points.ts';
 import type { ChartSeries, ChartSpan } from '../charts/time-series.tsx';
 import { Segments } from '../components/controls.tsx';
 import { useStaleAge } from '../components/panel.tsx';
+import { type ShownRates, shownRates } from '../format/rates.ts';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useTopic } from '../state/console.tsx';
 import { RANGE_MS } from '../state/live-history.ts';
@@ -84,9 +85,18 @@ export function OverviewPage(): ReactElement {
   );
 }
 
+/** Null while one of them is not known. */
+function shownRatesOf(figures: FiguresView | null): ShownRates | null {
+  if (figures === null) return null;
+  const { requestsPerSecond, localPerSecond, cloudPerSecond } = figures;
+  if (requestsPerSecond === null || localPerSecond === null || cloudPerSecond === null) return null;
+  return shownRates({ requestsPerSecond, localPerSecond, cloudPerSecond });
+}
+
 function Figures({ figures }: { readonly figures: FiguresView | null }): ReactElement {
   const { t, f } = useI18n();
   const stale = useStaleAge(true);
+  const rates = shownRatesOf(figures);
   const waiting = figures?.oldestWaitRole
     ? `${figures.oldestWaitRole}, ${t(`class.${figures.oldestWaitClass ?? 'normal'}`)}`
     : figures?.oldestWaitMs === 0
@@ -102,12 +112,13 @@ function Figures({ figures }: { readonly figures: FiguresView | null }): ReactEl
     <section className={stale === null ? 'figures-bar' : 'figures-bar stale-body'} aria-label={t('overview.figures')}>
       <div>
         <small>{t('overview.rate')}</small>
-        <strong>{f.number(figures?.requestsPerSecond, 1)}</strong>
+        <strong>{f.number(rates?.total, 1)}</strong>
         <span>
-          {figures
-            ? t('overview.split', {
-                local: f.number(figures.localPerSecond, 1),
-                cloud: f.number(figures.cloudPerSecond, 1),
+          {rates
+            ? t(rates.neither > 0 ? 'overview.splitNeither' : 'overview.split', {
+                local: f.number(rates.local, 1),
+                cloud: f.number(rates.cloud, 1),
+                neither: f.number(rates.neither, 1),
               })
             : '\u00a0'}
         </span>

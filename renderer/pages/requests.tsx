@@ -153,7 +153,7 @@ function columnsOf({ t, f }: I18n): readonly Column<RequestView>[] {
       head: t('requests.outcome'),
       cell: (row) => (
         <Status tone={OUTCOME_TONE[row.outcome]}>
-          {row.errorCode ? (
+          {row.errorCode && row.outcome !== 'cancelled' ? (
             <code>
               <Short text={row.errorCode} most={18} />
             </code>

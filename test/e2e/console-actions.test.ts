@@ -1,5 +1,19 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { BUDGET, CLOUD, KEYS, LEAVING, NODE_DETAIL, NODES, NOW, ROLES, SETTINGS } from '../support/console-data.ts';
+import {
+  BUDGET,
+  CLOUD,
+  EVENTS,
+  KEYS,
+  LEAVING,
+  NODE_DETAIL,
+  NODES,
+  NOW,
+  OVERVIEW,
+  REQUESTS,
+  ROLES,
+  SETTINGS,
+  TRACE,
+} from '../support/console-data.ts';
 import { type ConsolePage, type ConsoleRig, openConsole, Refusal, startConsoleRig } from '../support/console-page.ts';
 import { emptyTopics, fullScript, fullTopics } from '../support/console-script.ts';
 import { describeWithChromium } from '../support/runtime.ts';
@@ -7,7 +21,8 @@ import { describeWithChromium } from '../support/runtime.ts';
 const firstNode = NODES[0];
 const firstKey = KEYS[0];
 const chat = ROLES[3];
-if (!firstNode || !firstKey || !chat) throw new Error('the test data is incomplete');
+const [firstRequest] = REQUESTS;
+if (!firstNode || !firstKey || !chat || !firstRequest) throw new Error('the test data is incomplete');
 
 describeWithChromium('what an operator does in the console', () => {
   let rig: ConsoleRig;
@@ -280,6 +295,55 @@ describeWithChromium('what an operator does in the console', () => {
     const fact = page.locator('dt', { hasText: 'Latency' }).locator('xpath=following-sibling::dd[1]');
     await fact.waitFor();
     expect(await fact.textContent()).toBe('— no call was measured yet; 2 s is assumed');
+  });
+
+  it('a client that left is told in the same words in the table as in the story', async () => {
+    const left = { ...firstRequest, outcome: 'cancelled' as const, errorCode: 'client_closed' };
+    const page = await show({
+      hash: `#/requests/${left.id}`,
+      topics: { ...fullTopics(), requests: { topic: 'requests', type: 'snapshot', rows: [left] } },
+      script: fullScript({
+        'requests.list': () => ({ requests: [left], more: false }),
+        'requests.get': () => ({ ...TRACE, request: left }),
+      }),
+    });
+    await page.locator('aside.side header').getByText('client left').waitFor();
+    const row = page.locator('tbody tr');
+    await row.getByText('client left').waitFor();
+    expect(await row.textContent()).not.toContain('client_closed');
+  });
+
+  it('older events are offered only when there are any', async () => {
+    const older = () => page.getByRole('button', { name: 'Load older' });
+    const ask = { limit: 1, before: EVENTS[0]?.id };
+    let page = await show({ hash: '#/events' });
+    await expect.poll(() => called('events.list')).toEqual([ask]);
+    await page.getByText('400 of 400 events').waitFor();
+    expect(await older().count()).toBe(0);
+    await shown.close();
+    const one = { ...(EVENTS[0] as (typeof EVENTS)[number]), id: 'ev', atMs: NOW - 4_000_000 };
+    page = await show({
+      hash: '#/events',
+      script: fullScript({ 'events.list': () => ({ events: [one], more: false }) }),
+    });
+    await older().click();
+    await page.getByText('401 of 401 events').waitFor();
+    await older().waitFor({ state: 'detached' });
+    expect(called('events.list')[1]).toEqual({ limit: 1000, before: EVENTS[0]?.id });
+  });
+
+  it('what ended without going anywhere is named, so that the rates add up', async () => {
+    const page = await show({
+      script: fullScript({
+        'overview.get': () => ({
+          ...OVERVIEW,
+          figures: { ...OVERVIEW.figures, requestsPerSecond: 0.7, localPerSecond: 0.6, cloudPerSecond: 0 },
+        }),
+      }),
+    });
+    const figure = page.locator('.figures-bar > div').first();
+    await figure.getByText('0.6 local, 0.0 cloud, 0.1 nowhere').waitFor();
+    expect(await figure.locator('strong').textContent()).toBe('0.7');
   });
 
   it('requests are filtered by tokens, and one opens as a story', async () => {

@@ -37,7 +37,7 @@ describeWithChromium('100,000 events in the console', () => {
     rig = await startConsoleRig();
     shown = await openConsole(rig, {
       hash: '#/events',
-      script: fullScript(),
+      script: fullScript({ 'events.list': () => ({ events: [event(EVENTS - 501)], more: true }) }),
       topics: { ...fullTopics(), events: { topic: 'events', type: 'snapshot', rows: many(EVENTS - 500, 500) } },
     });
     await list().waitFor();

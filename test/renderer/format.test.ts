@@ -55,7 +55,9 @@ describe('figures', () => {
     expect(fr.number(58.2, 1)).toBe('58,2');
     expect(en.usd(3.12)).toBe('$3.12');
     expect(en.usd(0.0042)).toBe('$0.0042');
-    expect(en.usd(0.00002)).toBe('<$0.0001');
+    expect([en.usd(0.00002), en.usd(0.0999), en.usd(0.1)]).toEqual(['<$0.0001', '$0.0999', '$0.10']);
+    // What is left of 0.1 + 0.2 - 0.3 was not paid.
+    expect([en.usd(0.1 + 0.2 - 0.3), en.usd(-1e-17)]).toEqual(['$0.00', '$0.00']);
     expect(en.gigabytes(31.2e9)).toBe('31.2');
     expect([en.bytes(118), en.bytes(2400), en.bytes(310e6)]).toEqual(['118 B', '2 kB', '310 MB']);
     expect(en.percent(0.774)).toBe('77 %');

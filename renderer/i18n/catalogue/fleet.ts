@@ -6,6 +6,10 @@ export const fleet = {
   'overview.resumeLive': { en: 'Resume live', fr: 'Reprendre en direct' },
   'overview.figures': { en: 'Figures', fr: 'Chiffres' },
   'overview.rate': { en: 'Requests per second', fr: 'Requêtes par seconde' },
+  'overview.splitNeither': {
+    en: '{local} local, {cloud} cloud, {neither} nowhere',
+    fr: '{local} en local, {cloud} dans le cloud, {neither} nulle part',
+  },
   'overview.split': { en: '{local} local, {cloud} cloud', fr: '{local} en local, {cloud} dans le cloud' },
   'overview.oldest': { en: 'Oldest waiting', fr: 'Plus longue attente' },
   'overview.nothingWaits': { en: 'nothing waits', fr: 'rien n’attend' },
