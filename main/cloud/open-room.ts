@@ -14,6 +14,7 @@ import { accountFacts, CloudCatalogue, priceOf } from './catalogue.ts';
 import { CloudRoom as CloudDeskRoom } from './desk.ts';
 import { KeyPush } from './key-push.ts';
 import { CloudLane } from './lane.ts';
+import { refusalOf, whoseLimit } from './outcome.ts';
 import { budgetPermits, type CloudCall, closureOf, type KeyState } from './permits.ts';
 import type { AgentPort, PushFacts } from './ports.ts';
 import { ProjectCaps } from './project-caps.ts';
@@ -58,7 +59,7 @@ export interface OpenCloudOptions {
   onProviders(): void;
   /** Permits may be had: `router.permitsChanged()`, then decide. */
   onPermits(): void;
-  /** OpenRouter or an upstream has refused a call. `whose`: the pinned upstream, else the model. */
+  /** OpenRouter or an upstream has refused a call. `whose` limit it was: an upstream, a model, or `account`. */
   onRefused?(status: number, whose: string): void;
 }
 
@@ -135,8 +136,8 @@ export function openCloud(options: OpenCloudOptions): OpenCloud {
       service,
       catalogue,
       onFailed: ({ ask }, failure) => {
-        const status = failure.cloud?.status ?? null;
-        if (status !== null) options.onRefused?.(status, ask.upstream ?? ask.model);
+        const refusal = refusalOf(failure);
+        if (refusal !== null) options.onRefused?.(refusal.status, whoseLimit(refusal, ask));
       },
     }),
     desk: new CloudDeskRoom({

@@ -1,6 +1,6 @@
 import type { CallFailure, Usage } from '../../agent/wire/calls.ts';
 import type { CallOutcome } from '../budget/permit.ts';
-import type { CloudRefusal } from '../budget/sources.ts';
+import { type CloudRefusal, sourceOf } from '../budget/sources.ts';
 
 /** What OpenRouter said in a failed call, in the budget's terms; null when it said nothing. */
 export function refusalOf(failure: CallFailure): CloudRefusal | null {
@@ -8,6 +8,19 @@ export function refusalOf(failure: CallFailure): CloudRefusal | null {
   if (cloud === undefined || cloud.status === null) return null;
   const { status, limitSource, fromProvider, availability, moderated, retryAfterMs, resetAtWallMs } = cloud;
   return { status, limitSource, fromProvider, availability, moderated, retryAfterMs, resetAtWallMs };
+}
+
+/**
+ * Whom a refusal limits: the pinned upstream or the model where only they are at their limit, else the account, which is no one
+ * model's.
+ */
+export function whoseLimit(
+  refusal: CloudRefusal,
+  asked: { readonly model: string; readonly upstream: string | null },
+): string {
+  const { scope } = sourceOf(refusal);
+  if (scope === 'model') return asked.model;
+  return scope === 'provider' || scope === 'none' || scope === 'caller' ? (asked.upstream ?? asked.model) : 'account';
 }
 
 /** How a failed call ended, for `Budget.ended`. */

@@ -193,7 +193,7 @@ function Charts(props: ChartsProps): ReactElement {
     () => ({
       queue: named(history?.queue ?? NO_SERIES, 'step', (id) => id),
       latency: named(history?.latency ?? NO_SERIES, 'line', (id) => id),
-      tooMany: named(refusals.series, 'bar', (id) => id),
+      tooMany: named(refusals.series, 'bar', (id) => (id === 'account' ? t('overview.account') : id)),
       permits: named(history?.permits ?? NO_SERIES, 'step', (id) =>
         t(id === 'inFlight' ? 'permits.inFlight' : id === 'effective' ? 'permits.effective' : 'permits.ceiling'),
       ).map((one) => (one.id === 'permits.inFlight' ? { ...one, shape: 'area' as const } : one)),

@@ -18,7 +18,10 @@ let roles: Record<RoleId, RoleSettings>;
 let delivered = 0;
 let session = true;
 
+let refused: string[] = [];
+
 beforeEach(async () => {
+  refused = [];
   bench = await Bench.start();
   delivered = 0;
   session = true;
@@ -56,6 +59,7 @@ beforeEach(async () => {
     sizeOf: () => ({ promptBytes: 100, maxOutputTokens: 100, documents: 0 }),
     onProviders: () => undefined,
     onPermits: () => undefined,
+    onRefused: (status, whose) => refused.push(`${status} ${whose}`),
   });
   cloud.start();
   cloud.sessionBegan(NODE);
@@ -220,6 +224,8 @@ describe('the open cloud', () => {
     const calls = Array.from({ length: 6 }, () => chat(1));
     await until(() => calls.every(({ ended }) => ended.length === 1));
     expect(cloud.service.snapshot()).toMatchObject({ cuts: 1, effective: 16, inFlight: 0, state: 'cooling' });
+    // Two went through; the model that the others asked for is not what was limited.
+    expect(refused).toEqual(Array(4).fill('429 account'));
     expect(cloud.permits.tryAcquire(item, provider, realClock.nowMs())).toBe('cooling');
   });
 
