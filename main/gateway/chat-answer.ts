@@ -7,6 +7,11 @@ import { routeHeaders } from './request-context.ts';
 /** A whole answer is held back up to here, so that a late failure can still be told as one. */
 const HELD_BYTES = 1024 * 1024;
 
+/** What an agent says of its engine's head is checked: HTTP refuses to send the rest with an exception, which nobody would catch. */
+const SENDABLE = /^[\x20-\x7e]+$/;
+const EVENTS = 'text/event-stream';
+const JSON_TYPE = 'application/json';
+
 /**
  * Passes one chat answer on. A stream goes out as it comes; a whole answer is held until it is complete (or 1 MiB long) and
  * then sent in one write with its length.
@@ -46,8 +51,9 @@ export class ChatAnswer implements ChatSink {
   }
 
   onHead(route: Route, head: { readonly status: number; readonly contentType: string }): void {
-    const headers = ['content-type', head.contentType, ...routeHeaders(route), ...this.#steeringHeaders];
-    this.#head = { status: head.status, headers };
+    const type = SENDABLE.test(head.contentType) ? head.contentType : this.#stream ? EVENTS : JSON_TYPE;
+    const headers = ['content-type', type, ...routeHeaders(route), ...this.#steeringHeaders];
+    this.#head = { status: head.status >= 200 && head.status <= 203 ? head.status : 200, headers };
     if (!this.#stream) return;
     headers.push('cache-control', 'no-cache', 'x-accel-buffering', 'no');
     // The first event mostly follows in the same tick and shares the packet. If not, the client learns now that it is served.

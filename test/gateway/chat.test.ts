@@ -467,3 +467,34 @@ function sinkOf(harness: Harness): ChatSink {
   if (sink === undefined) throw new Error('nothing was handed over');
   return sink;
 }
+
+describe('a head that no honest engine sends', () => {
+  it.each([
+    [200, 'text/event-stream\r\nset-cookie: a=b'],
+    [200, 'text/\u2028plain'],
+    [200, ''],
+    [7, 'application/json'],
+    [100, 'application/json'],
+    [304, 'application/json'],
+    [1_000_000_000, 'application/json'],
+  ])('is answered as what was asked for: status %d, type %j', async (status, contentType) => {
+    const harness = await startGateway();
+    harness.dispatcher.onChat = ({ work, sink }) => {
+      sink.onHead(LOCAL_ROUTE, { status, contentType });
+      setTimeout(() => {
+        sink.onData(Buffer.from(work.stream ? 'data: [DONE]\n\n' : COMPLETION));
+        sink.onEnd(USAGE);
+      }, 5);
+    };
+    for (const [stream, type] of [
+      [false, 'application/json'],
+      [true, 'text/event-stream'],
+    ] as const) {
+      const response = await post(harness, PATH, { ...CHAT, stream });
+      expect(response.status).toBe(200);
+      expect(response.headers.get('set-cookie')).toBeNull();
+      expect(await response.text()).toBe(stream ? 'data: [DONE]\n\n' : COMPLETION);
+      if (!/^[ -~]+$/.test(contentType)) expect(response.headers.get('content-type')).toBe(type);
+    }
+  });
+});
