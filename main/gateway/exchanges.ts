@@ -12,7 +12,7 @@ import { Idempotency, idempotencyKey } from './idempotency.ts';
 import { checkJsonType, readJsonBody } from './json-body.ts';
 import { rateHeaders } from './key-limits.ts';
 import type { ApiKey, GatewayPorts, GatewaySettings } from './ports.ts';
-import { hasUnreadBody, refuseUnread } from './refusals.ts';
+import { hasUnreadBody, refuseUnread, wipeBody } from './refusals.ts';
 import type { Call, Route, RouteTable, WorkCall } from './routes.ts';
 
 export const MAX_IN_FLIGHT = 64;
@@ -243,6 +243,7 @@ export class Exchanges {
         request: state.id,
       });
     }
+    wipeBody(request);
     if (reply.gone) return;
     if (reply.headSent) reply.cut();
     else if (hasUnreadBody(request)) {

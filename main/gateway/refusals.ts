@@ -17,9 +17,18 @@ export function hasUnreadBody(request: IncomingMessage): boolean {
 }
 
 /**
- * Answers a request whose body nobody will read. Closing at once would reset the connection while the client still writes, and
- * the reset would destroy the answer before it is read; so the answer goes out, the body is thrown away for a moment (each
- * chunk zeroed: it may hold a key), and then the connection closes.
+ * Zeroes what has come of a body that nobody will read, and what still comes: it may be a key, and Node would drop the pieces as
+ * they are. Over TLS the whole body is here by the time a request is refused, and after an `Expect` that was not waited for.
+ */
+export function wipeBody(request: IncomingMessage): void {
+  request.on('data', wipe);
+  request.resume();
+}
+
+/**
+ * Answers a request whose body nobody will read, once `wipeBody` looks after it. Closing at once would reset the connection while the client still writes, and
+ * the reset would destroy the answer before it is read; so the answer goes out, the body is thrown away for a moment, and then the
+ * connection closes.
  */
 export function refuseUnread(
   request: IncomingMessage,
@@ -34,7 +43,6 @@ export function refuseUnread(
   const stated = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY);
   const awaitsLeave = request.headers.expect !== undefined;
   if (stated <= SMALL_BODY && !awaitsLeave && error.code !== 'request_timeout') {
-    request.on('data', wipe);
     response.writeHead(error.status, headers);
     response.end(body);
     return;
@@ -52,13 +60,11 @@ export function refuseUnread(
   };
   const cancelLinger = clock.after(LINGER_MS, done);
   request.on('data', (chunk: Buffer) => {
-    chunk.fill(0);
     discarded += chunk.length;
     if (discarded > LINGER_BYTES) done();
   });
   request.on('end', done);
   request.on('close', done);
-  request.resume();
 }
 
 function wipe(chunk: Buffer): void {

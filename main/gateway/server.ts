@@ -14,7 +14,6 @@ import { EventReaders, streamEvents } from './event-readers.ts';
 import { type ExchangeLimits, Exchanges } from './exchanges.ts';
 import { admit, type GuardRules, LOOPBACK_HOSTS } from './guard.ts';
 import { healthRoutes } from './health.ts';
-import type { Reply } from './http-reply.ts';
 import { listenOnAll } from './listen.ts';
 import { modelRoutes } from './models-list.ts';
 import { chatRoutes } from './openai-chat.ts';
@@ -55,7 +54,7 @@ export class Gateway {
   readonly #ids: RequestIds;
   readonly #exchanges: Exchanges;
   readonly #routes: readonly Route[];
-  readonly #streams = new Set<Reply>();
+  readonly #streams = new Set<() => void>();
   /** Connections on which an answer is being given: garbage behind it must not be answered in the middle of it. */
   readonly #answering = new Map<Duplex, number>();
   #servers: readonly Server[] = [];
@@ -133,7 +132,7 @@ export class Gateway {
   async stop(): Promise<void> {
     this.#exchanges.beginDraining();
     this.#sockets.close();
-    for (const stream of this.#streams) stream.end();
+    for (const end of [...this.#streams]) end();
     const servers = this.#servers;
     this.#servers = [];
     await Promise.all(
@@ -173,8 +172,11 @@ export class Gateway {
     server.on('checkContinue', (request, response) => this.#serve(request, response));
     server.on('checkExpectation', (request, response) => this.#serve(request, response));
     server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
-    server.on('connect', (_request, socket) => refuseSocket(socket, 'bad_request_line', this.#ids.next()));
-    server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#refuseGarbage(error, socket));
+    server.on('connect', (_request, socket, head) => {
+      head.fill(0);
+      refuseSocket(socket, 'bad_request_line', this.#ids.next());
+    });
+    server.on('clientError', (error: Garbage, socket) => this.#refuseGarbage(error, socket));
     return server;
   }
 
@@ -214,6 +216,7 @@ export class Gateway {
         refusal = asSwitchyardError(error).code;
       }
     }
+    head.fill(0);
     refuseSocket(socket, refusal, this.#ids.next());
   }
 
@@ -229,7 +232,8 @@ export class Gateway {
   }
 
   /** What the parser could not read as a request. */
-  #refuseGarbage(error: NodeJS.ErrnoException, socket: Duplex): void {
+  #refuseGarbage(error: Garbage, socket: Duplex): void {
+    error.rawPacket?.fill(0);
     if (error.code === 'ECONNRESET' || !socket.writable || this.#answering.has(socket)) {
       socket.destroy();
       return;
@@ -242,6 +246,11 @@ export class Gateway {
           : 'bad_request_line';
     refuseSocket(socket, code, this.#ids.next());
   }
+}
+
+/** Node hands over what it could not parse. */
+interface Garbage extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer;
 }
 
 /** An address as URLs and Host headers write it. */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
+import { connect } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keyHash } from '../engines/openrouter/account.ts';
@@ -8,6 +9,22 @@ import { CloudHouse, until } from '../support/cloud.ts';
 import { removeTemporaryFolders, temporaryFolder } from '../support/processes.ts';
 
 const newKey = () => `sk-or-v1-${randomBytes(32).toString('hex')}`;
+
+/** Sends a request as it stands. @returns what was answered until the end of an error's JSON */
+function inOnePiece(endpoint: string, text: string): Promise<string> {
+  const { hostname, port } = new URL(endpoint);
+  return new Promise((resolve, reject) => {
+    let answer = '';
+    const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(text));
+    socket.on('error', reject);
+    socket.on('data', (chunk) => {
+      answer += chunk.toString('latin1');
+      if (!/\r\n\r\n[\s\S]*\}/.test(answer)) return;
+      socket.destroy();
+      resolve(answer);
+    });
+  });
+}
 
 /** The suites run beside each other, their own tests one after the other. */
 const IN_TURN = { concurrent: false } as const;
@@ -75,6 +92,21 @@ describe.concurrent('a key that went through every door', () => {
     expect(await put({ ...rights, ...bytes }, canary.repeat(10))).toBe(400);
     expect(await put({ ...rights, 'content-type': 'application/json' }, JSON.stringify({ key: canary }))).toBe(400);
     expect(await put(bytes, canary)).toBe(401);
+    const { host } = new URL(house.plane.endpoint);
+    const head = `Host: ${host}\r\nContent-Type: application/octet-stream\r\n`;
+    const body = `Content-Length: ${canary.length}\r\n\r\n${canary}`;
+    for (const refused of [
+      `PUT /admin/cloud/key HTTP/1.1\r\n${head}${body}`,
+      `PUT /admin/cloud/key HTTP/1.1\r\n${head}Expect: 100-continue\r\n${body}`,
+      `PUT /admin/cloud/key HTTP/1.1\r\n${head}Origin: http://evil.example\r\n${body}`,
+      `POST /admin/cloud/key HTTP/1.1\r\n${head}${body}`,
+      `PUT /admin/cloud/key HTTP/1.1\r\n${head}Connection: upgrade\r\nUpgrade: websocket\r\n\r\n${canary}`,
+      `PUT /admin/cloud/key HTTP/9.9\r\n${head}${body}`,
+    ])
+      heard.push(await inOnePiece(house.plane.endpoint, refused));
+    expect(heard.slice(-6).map((answer) => answer.slice(0, 12))).toEqual(
+      [401, 401, 403, 405, 404, 400].map((status) => `HTTP/1.1 ${status}`),
+    );
     expect(await put({ authorization: `Bearer ${misplaced}`, ...bytes }, 'anything else')).toBe(401);
   });
 
