@@ -1,7 +1,6 @@
 import { Feed, TOPIC_NAMES, type TopicName } from '../../preload/contract.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { Clock } from '../domain/time.ts';
-import type { Reply } from './http-reply.ts';
 import type { TopicFeed } from './ports.ts';
 import type { Call } from './routes.ts';
 
@@ -31,8 +30,8 @@ export interface EventStreamPorts {
   readonly topics: TopicFeed;
   readonly clock: Clock;
   readonly readers: EventReaders;
-  /** Streams that end when the server stops. */
-  readonly streams: Set<Reply>;
+  /** Ends each stream that runs; called when the server stops. */
+  readonly streams: Set<() => void>;
 }
 
 /**
@@ -63,20 +62,25 @@ export function streamEvents(call: Call, ports: EventStreamPorts): void {
   });
   reply.head(200, ['content-type', 'text/event-stream', 'cache-control', 'no-store', 'x-accel-buffering', 'no']);
   reply.flush();
-  ports.streams.add(reply);
   reply.onDrain(() => {
     behindBytes = 0;
     feed.setHidden(false);
   });
   const unsubscribe = ports.topics.subscribe(topics, (update) => feed.push(update));
   quiet();
-  reply.onGone(() => {
+  const letGo = (): void => {
     cancelQuiet();
     unsubscribe();
     feed.close();
-    ports.streams.delete(reply);
+    ports.streams.delete(end);
     leave();
-  });
+  };
+  const end = (): void => {
+    letGo();
+    reply.end();
+  };
+  ports.streams.add(end);
+  reply.onGone(letGo);
 }
 
 /** @throws SwitchyardError invalid_request */

@@ -255,6 +255,14 @@ describe('server-sent events', () => {
     await expect.poll(async () => (await stream(harness)).status).toBe(200);
   });
 
+  it('are let go when the server stops', async () => {
+    const harness = await startGateway();
+    await stream(harness);
+    await expect.poll(() => harness.listeners.size).toBe(1);
+    await harness.gateway.stop();
+    expect(harness.listeners.size).toBe(0);
+  });
+
   it('of unknown topics are refused', async () => {
     const harness = await startGateway();
     const response = await stream(harness, '?topics=events,secrets');
