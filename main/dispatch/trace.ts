@@ -76,6 +76,7 @@ export class TraceBuilder {
         ...attempt,
         startedAtMs: attempt.startedAtMs - clockOffsetMs,
         firstByteAtMs: wall(attempt.firstByteAtMs),
+        abortedAtMs: wall(attempt.abortedAtMs),
         endedAtMs: wall(attempt.endedAtMs),
       })),
       ...bounded(this.#first, this.#last, this.#omitted),

@@ -143,6 +143,7 @@ describe('a chat', () => {
     ]);
     expect(traces[0]?.attempts).toMatchObject([{ provider: summaries[0]?.provider, outcome: 'ignored' }]);
     expect(traces[0]?.attempts[0]?.endedAtMs).not.toBeNull();
+    expect(traces[0]?.attempts[0]?.abortedAtMs).toBe(traces[0]?.attempts[0]?.endedAtMs);
   });
 
   it('whose client leaves before a word of it names nobody, and shows who was asked', async () => {
@@ -384,7 +385,11 @@ describe('an embedding request', () => {
 
   it('without a space is refused with the candidates, and an unknown space is a mismatch', async () => {
     const clock = new SimClock();
-    const { dispatch, summaries } = house([], clock, { state: 'unfounded', candidates: [], reason: 'Choose one.' });
+    const { dispatch, summaries } = house([], clock, {
+      state: 'unfounded',
+      candidates: [],
+      reason: { code: 'x', sentence: 'Choose one.' },
+    });
     const none = embedLog();
     dispatch.embed(embedWork(clock), none.sink);
     const other = embedLog();
