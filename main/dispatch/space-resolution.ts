@@ -16,7 +16,7 @@ export interface EmbedPreparation {
   readonly gate: Gate;
   readonly clock: Clock;
   /** Counts tokens with a provider of the space that has passed. */
-  readonly countTokens: (space: SpaceId) => CountTokens;
+  readonly countTokens: (space: SpaceId, leave: AbortSignal) => CountTokens;
   /** Providers of a role that serve a model of this name or alias. */
   readonly providersOf: (role: RoleId, model: string) => readonly ProviderId[];
 }
@@ -57,7 +57,8 @@ export async function prepareEmbed(
   if (asserted && Number(asserted) !== width) {
     throw new SwitchyardError('space_mismatch', 'The asserted space names another width than dimensions.');
   }
-  const { texts, tokens } = await fitInputs(work.texts, space.limitTokens, work.truncate, countTokens(space.id));
+  const count = countTokens(space.id, leave);
+  const { texts, tokens } = await fitInputs(work.texts, space.limitTokens, work.truncate, count);
   return { context, texts, tokens, space, width };
 }
 
