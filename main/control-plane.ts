@@ -11,6 +11,7 @@ import type { RequestTrace } from './dispatch/trace.ts';
 import { SwitchyardError } from './domain/errors.ts';
 import type { NodeId, SpaceId } from './domain/ids.ts';
 import { ROLE_IDS, ROLES, type RoleId, type RoleSettings } from './domain/roles.ts';
+import { said } from './domain/said.ts';
 import type { Clock, Random } from './domain/time.ts';
 import { DEFAULT_PROJECT, ensureFirstRun, type FirstSecrets, handedOver } from './first-run.ts';
 import { EmbeddedAgent, type StartAgentProcess } from './fleet/embedded-agent.ts';
@@ -215,8 +216,7 @@ export class ControlPlane {
         events.record({
           severity: 'warn',
           source: 'app',
-          code: 'clock_gap',
-          sentence: `The machine slept or its clock jumped by ${Math.round(gapMs / 1000)} s; machines are asked anew.`,
+          says: said('clock_gap', { gapMs }),
         });
         woke();
       },
@@ -347,7 +347,7 @@ export class ControlPlane {
     endpoint = `http://127.0.0.1:${port}`;
     this.#stops.push(() => gateway.stop());
     this.#stops.push(() => dispatch.stop(DRAIN_MS));
-    events.record({ severity: 'info', source: 'app', code: 'started', sentence: `Serving at ${endpoint}.` });
+    events.record({ severity: 'info', source: 'app', says: said('started', { endpoint }) });
     this.#running = { operations, hub, cloud: cloud.desk, gateway, woke };
     return { endpoint, secrets };
   }

@@ -1,21 +1,16 @@
+import { saidOfSource } from './budget/sources.ts';
 import type { OpenCloud } from './cloud/open-room.ts';
 import type { AgentPort } from './cloud/ports.ts';
-import type { Reason } from './cloud/room.ts';
 import type { EventSink } from './domain/events.ts';
+import type { NodeId } from './domain/ids.ts';
+import { said, together } from './domain/said.ts';
 import type { RoutedProvider } from './router/types.ts';
 
 /** May a key pushed now survive a restart of an agent, and if not, what would be needed. */
 export function rememberAbility(agents: AgentPort, cloud: Pick<OpenCloud, 'keys'>) {
   const ready = agents.ready();
   const can = ready.some(({ node }) => cloud.keys.status(node)?.canRemember === true);
-  const note: Reason | null =
-    can || ready.length === 0
-      ? null
-      : {
-          code: 'no_keyring',
-          sentence:
-            'Agents forget the key when they restart. One that is started with SWITCHYARD_KEYRING can keep it encrypted.',
-        };
+  const note = can || ready.length === 0 ? null : said('no_keyring');
   return { can, note };
 }
 
@@ -25,8 +20,7 @@ export function wrongUpstreamEvent(events: EventSink): (provider: RoutedProvider
     events.record({
       severity: 'error',
       source: 'cloud',
-      code: 'wrong_upstream',
-      sentence: `Another upstream than the pinned one has answered for ${model}; its answer was thrown away and it gets no work.`,
+      says: said('wrong_upstream', { model }),
       needsPerson: true,
       provider: id,
       node,
@@ -42,6 +36,7 @@ const CREDIT_ROWS: ReadonlySet<string> = new Set([
   'guardrail budget',
   'workspace budget',
 ]);
+const ACCOUNT_ROW = 'account limit';
 const KEY_ROWS: ReadonlySet<string> = new Set(['key', 'forbidden']);
 /** The same closure is not told again for so long. */
 const QUIET_MS = 600_000;
@@ -63,11 +58,12 @@ export function budgetEvents(
     seen = recorded;
     for (const record of fresh) {
       if (record.kind === 'cut') {
+        // "OpenRouter limits the account" says nothing more.
+        const why = record.cause === ACCOUNT_ROW ? [] : [saidOfSource(record.cause)];
         events.record({
           severity: 'warn',
           source: 'cloud',
-          code: 'budget_cut',
-          sentence: `OpenRouter limited the account (${record.cause}): ${record.from} permits became ${record.to}.`,
+          says: together(said('budget_cut', { from: record.from, to: record.to }), ...why),
         });
       }
       if (record.kind !== 'circuit') continue;
@@ -77,24 +73,21 @@ export function budgetEvents(
         events.record({
           severity: 'error',
           source: 'cloud',
-          code: 'credit_exhausted',
-          sentence: `OpenRouter refuses paid models (${record.name}). Add credit, then resume the cloud.`,
+          says: together(said('credit_exhausted'), saidOfSource(record.name)),
           needsPerson: true,
         });
       } else if (KEY_ROWS.has(record.name)) {
         events.record({
           severity: 'error',
           source: 'cloud',
-          code: 'cloud_key_refused',
-          sentence: `OpenRouter refuses the key of ${agents.name(record.subject as Parameters<AgentPort['name']>[0])}. Enter another one.`,
+          says: said('cloud_key_refused', { name: agents.name(record.subject as NodeId) }),
           needsPerson: true,
         });
       } else if (record.name.startsWith('free ')) {
         events.record({
           severity: 'info',
           source: 'cloud',
-          code: 'free_tier_closed',
-          sentence: `The limit of the free models is reached (${record.name}); they rest until it is reset.`,
+          says: said('free_tier_closed'),
         });
       } else continue;
       told.set(key, record.atWallMs);

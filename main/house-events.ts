@@ -1,7 +1,9 @@
 import type { EventSink } from './domain/events.ts';
+import { said, together } from './domain/said.ts';
 import type { VerdictKind } from './domain/verdict.ts';
 import type { GateEvent } from './gate/gate-api.ts';
 import type { Verdict } from './gate/verdict.ts';
+import { saidBy } from './gate/verdict.ts';
 import type { StoreHealth } from './store/ports.ts';
 
 export interface GateEventFacts {
@@ -42,7 +44,7 @@ export function gateEvents(events: EventSink, { stored, isAuto }: GateEventFacts
           severity: quiet ? 'info' : 'warn',
           source: 'gate',
           code: lost ? 'verdict_lost' : `verdict_${kind.replaceAll('-', '_')}`,
-          sentence: verdict.sentence,
+          says: saidBy(verdict),
           needsPerson: !quiet,
           provider: verdict.provider,
         });
@@ -52,8 +54,7 @@ export function gateEvents(events: EventSink, { stored, isAuto }: GateEventFacts
         events.record({
           severity: 'info',
           source: 'gate',
-          code: `space_${event.change}`,
-          sentence: `Space ${event.space.id} (${event.space.width} wide) was ${event.change}.`,
+          says: said(`space_${event.change}`, { space: event.space.id, width: event.space.width }),
           role: event.space.role,
         });
         return;
@@ -62,7 +63,7 @@ export function gateEvents(events: EventSink, { stored, isAuto }: GateEventFacts
           severity: 'error',
           source: 'gate',
           code: 'drift',
-          sentence: `${event.verdict.sentence} ${event.rows} rows were written since its last good check; see gate.affected.`,
+          says: together(saidBy(event.verdict), said('drift_rows', { rows: event.rows })),
           needsPerson: true,
           provider: event.verdict.provider,
         });
@@ -71,11 +72,10 @@ export function gateEvents(events: EventSink, { stored, isAuto }: GateEventFacts
         events.record({
           severity: event.state === 'failing' ? 'warn' : 'info',
           source: 'gate',
-          code: `gate_store_${event.state}`,
-          sentence:
+          says:
             event.state === 'failing'
-              ? 'Findings of the gate cannot be stored now; they are kept in memory.'
-              : `Findings of the gate are stored again; ${event.lostRanges} ledger ranges were lost.`,
+              ? said('gate_store_failing')
+              : said('gate_store_recovered', { lost: event.lostRanges }),
         });
         return;
       case 'founding':
@@ -90,17 +90,11 @@ export function storeEvents(events: EventSink): (health: StoreHealth) => void {
   return ({ state, reason }) => {
     if (state === last || state === 'stopped') return;
     last = state;
-    events.record(
-      state === 'ok'
-        ? { severity: 'info', source: 'store', code: 'store_recovered', sentence: 'The database can be written again.' }
-        : {
-            severity: 'error',
-            source: 'store',
-            code: 'store_degraded',
-            sentence:
-              reason ?? 'The database cannot be written; the last good configuration serves and changes are refused.',
-            needsPerson: true,
-          },
-    );
+    const source = 'store';
+    if (state === 'ok') events.record({ severity: 'info', source, says: said('store_recovered') });
+    else {
+      const says = reason ?? said('store_degraded');
+      events.record({ severity: 'error', source, code: 'store_degraded', says, needsPerson: true });
+    }
   };
 }

@@ -1,5 +1,6 @@
 import { SwitchyardError } from '../domain/errors.ts';
 import type { NodeId, ProjectId } from '../domain/ids.ts';
+import { told } from '../domain/said.ts';
 import type { Clock, Random } from '../domain/time.ts';
 import { type Ceiling, ceilingOf, isOverride } from './ceiling.ts';
 import { type CallTarget, Circuits, type OpenCircuit } from './circuits.ts';
@@ -330,7 +331,7 @@ export class Budget {
     const share = this.#waiting.share(usable);
     return {
       state,
-      sentence: describe(situation),
+      ...told(describe(situation)),
       ceiling: this.#ceiling.paid,
       ceilingSource: this.#ceiling.source,
       effective: this.#limit.effective,

@@ -1,5 +1,5 @@
 import type { NodeId } from '../domain/ids.ts';
-import { type CloudRefusal, type SourceRow, sourceOf } from './sources.ts';
+import { type CloudRefusal, type SourceCode, type SourceRow, sourceOf } from './sources.ts';
 
 /** What a call would use; the keys that circuits are opened on. */
 export interface CallTarget {
@@ -21,6 +21,7 @@ export interface OpenCircuit {
     | 'key_refused';
   /** Monotonic; null: until something happens (money, another key). */
   readonly untilMs: number | null;
+  readonly code: SourceCode;
   readonly sentence: string;
   /** The model, upstream or agent meant; null: the account. */
   readonly subject: string | null;
@@ -163,7 +164,15 @@ export class Circuits {
     const end =
       before === undefined || before.untilMs === null || untilMs === null ? untilMs : Math.max(before.untilMs, untilMs);
     const failures = Math.min((before?.failures ?? 0) + 1, 16);
-    this.#entries.set(key, { reason, untilMs: end, sentence: source.sentence, subject, failures, source });
+    this.#entries.set(key, {
+      reason,
+      untilMs: end,
+      code: source.code,
+      sentence: source.sentence,
+      subject,
+      failures,
+      source,
+    });
   }
 }
 

@@ -1,3 +1,4 @@
+import { type Said, said, together } from '../domain/said.ts';
 import type { Ceiling } from './ceiling.ts';
 import type { OpenCircuit } from './circuits.ts';
 import type { LimitState } from './limit.ts';
@@ -22,55 +23,42 @@ export interface Situation {
 }
 
 /** One plain sentence or two: how many permits there are now and where the number comes from. */
-export function describe(situation: Situation): string {
-  if (situation.paused) return 'Off: the cloud is paused by the operator.';
-  if (situation.creditOff !== null) return `Off: ${situation.creditOff.sentence}`;
-  if (situation.ceiling.paid === 0) {
-    return `Off: the key may spend nothing more. Free models keep ${permits(situation.usable)}.`;
-  }
-  const where = origin(situation.ceiling, situation.facts, situation.latencyMs);
-  const { usable, plateau } = situation;
+export function describe(situation: Situation): Said {
+  if (situation.paused) return said('budget_paused');
+  if (situation.creditOff !== null) return together(said('budget_off'), said(situation.creditOff.code));
+  if (situation.ceiling.paid === 0) return said('budget_spent', { permits: situation.usable });
+  const { usable, plateau, cooldownUntilWallMs: untilAtMs, nextStepWallMs: nextAtMs } = situation;
+  const part = origin(situation, usable);
   switch (situation.state) {
     case 'cooling':
-      return `Cooling until ${time(situation.cooldownUntilWallMs)}: OpenRouter limited the account. Then ${usable} of ${where}.`;
+      return together(untilAtMs === null ? said('budget_cooling_open') : said('budget_cooling', { untilAtMs }), part);
     case 'backing-off':
-      return `${usable} of ${where}. OpenRouter limited the account; one more after 15 s without a refusal.`;
+      return together(part, said('budget_limited'));
     case 'ramping':
-      return `${usable} of ${where}. Climbing; next step at ${time(situation.nextStepWallMs)}.`;
+      return together(part, nextAtMs === null ? said('budget_climbing_open') : said('budget_climbing', { nextAtMs }));
     default:
       if (plateau !== null && usable === plateau && situation.effective < situation.ceiling.paid) {
-        return `${usable} of ${where}. More was refused; next try at ${time(situation.nextStepWallMs)}.`;
+        return together(part, nextAtMs === null ? said('budget_plateau_open') : said('budget_plateau', { nextAtMs }));
       }
-      return `${capital(where)}.`;
+      return origin(situation, null);
   }
 }
 
-function origin(ceiling: Ceiling, facts: AccountFacts, latencyMs: number): string {
-  const count = permits(ceiling.paid);
+/** @param usable when fewer than all permits may be used now; null: all of them. */
+function origin({ ceiling, facts, latencyMs }: Situation, usable: number | null): Said {
+  const permits = ceiling.paid;
   switch (ceiling.source) {
     case 'override':
-      return `${count}, set by the operator`;
-    case 'rate':
-      return `${count}: ${round(facts.rpm)} requests per minute at ${(latencyMs / 1000).toFixed(1)} s per call`;
-    case 'credit':
-      return `${count}: the key may still spend ${(facts.creditUsd ?? 0).toFixed(2)} USD`;
+      return usable === null ? said('permits_override', { permits }) : said('permits_of_override', { permits, usable });
+    case 'rate': {
+      const figures = { permits, perMinute: facts.rpm ?? '—', callMs: latencyMs };
+      return usable === null ? said('permits_rate', figures) : said('permits_of_rate', { ...figures, usable });
+    }
+    case 'credit': {
+      const figures = { permits, creditUsd: facts.creditUsd ?? 0 };
+      return usable === null ? said('permits_credit', figures) : said('permits_of_credit', { ...figures, usable });
+    }
     default:
-      return `${count}: nothing could be discovered about the account`;
+      return usable === null ? said('permits_default', { permits }) : said('permits_of_default', { permits, usable });
   }
-}
-
-function permits(count: number): string {
-  return count === 1 ? '1 permit' : `${count} permits`;
-}
-
-function round(value: number | null): string {
-  return value === null ? '?' : String(Math.round(value * 10) / 10);
-}
-
-function time(wallMs: number | null): string {
-  return wallMs === null ? 'an unknown time' : `${new Date(wallMs).toISOString().slice(11, 19)} UTC`;
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

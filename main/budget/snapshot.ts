@@ -1,4 +1,5 @@
 import type { ProjectId } from '../domain/ids.ts';
+import type { Said } from '../domain/said.ts';
 import type { CeilingSource } from './ceiling.ts';
 import type { OpenCircuit } from './circuits.ts';
 import type { BudgetState } from './describe.ts';
@@ -26,6 +27,8 @@ export type BudgetRecord = { readonly atWallMs: number } & (
 export interface BudgetSnapshot {
   readonly state: BudgetState;
   readonly sentence: string;
+  /** The same by code and figures. */
+  readonly says: Omit<Said, 'sentence'>;
   readonly ceiling: number;
   readonly ceilingSource: CeilingSource;
   readonly effective: number;

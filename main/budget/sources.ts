@@ -1,3 +1,6 @@
+import { type Said, said } from '../domain/said.ts';
+import { REFUSALS } from '../domain/sentences/cloud.ts';
+
 /** What the agent reports of a refusal by OpenRouter: numbers, flags and words of closed lists, never foreign text. */
 export interface CloudRefusal {
   /** HTTP status, or the `error.code` of a 200 and of a stream. */
@@ -35,6 +38,8 @@ export type Scope =
   /** Nobody here; the router counts it against the provider as it does for any engine. */
   | 'none';
 
+export type SourceCode = keyof typeof REFUSALS;
+
 export interface SourceRow {
   readonly name: string;
   /** Statuses; null: any. */
@@ -48,7 +53,8 @@ export interface SourceRow {
   /** Pause without a hint, ms: the first one; it doubles with each refusal in a row up to `maxMs`. Null: see the scope. */
   readonly pauseMs: number | null;
   readonly maxMs: number | null;
-  /** For the operator. */
+  /** For the operator: `sentence` in English, by its code in every language. */
+  readonly code: SourceCode;
   readonly sentence: string;
 }
 
@@ -56,29 +62,11 @@ const MINUTE = 60_000;
 
 /** The whole table; the first row that fits decides. docs/budget.md prints it. */
 export const SOURCES: readonly SourceRow[] = [
-  row('content refused', [400, 403], null, null, 'caller', null, null, 'The content was refused by moderation.', {
+  row('content refused', [400, 403], null, null, 'caller', null, null, 'source_content', {
     moderated: true,
   }),
-  row(
-    'free daily',
-    [429],
-    'openrouter_free_tier_daily',
-    null,
-    'free-models',
-    null,
-    null,
-    'The daily number of free requests is used up; free models wait for the reset.',
-  ),
-  row(
-    'free minute',
-    [429],
-    'openrouter_free_tier_minute',
-    null,
-    'free-models',
-    MINUTE,
-    MINUTE,
-    'Free models allow 20 requests per minute; they wait for the next minute.',
-  ),
+  row('free daily', [429], 'openrouter_free_tier_daily', null, 'free-models', null, null, 'source_free_daily'),
+  row('free minute', [429], 'openrouter_free_tier_minute', null, 'free-models', MINUTE, MINUTE, 'source_free_minute'),
   row(
     'shared capacity',
     [429],
@@ -87,18 +75,9 @@ export const SOURCES: readonly SourceRow[] = [
     'model',
     MINUTE,
     5 * MINUTE,
-    'OpenRouter limits this model for everybody; it rests.',
+    'source_shared_capacity',
   ),
-  row(
-    'admission control',
-    [429],
-    'openrouter_admission_control',
-    null,
-    'account',
-    10_000,
-    null,
-    'OpenRouter could not check the account in time; the whole account slows down.',
-  ),
+  row('admission control', [429], 'openrouter_admission_control', null, 'account', 10_000, null, 'source_admission'),
   row(
     'upstream pool',
     [429],
@@ -107,7 +86,7 @@ export const SOURCES: readonly SourceRow[] = [
     'provider',
     30_000,
     5 * MINUTE,
-    'The upstream is full; it rests.',
+    'source_upstream_pool',
   ),
   row(
     'in-flight budget',
@@ -117,138 +96,29 @@ export const SOURCES: readonly SourceRow[] = [
     'paid-wait',
     30_000,
     2 * MINUTE,
-    'The balance is tied up in calls that run; paid calls wait.',
+    'source_in_flight',
   ),
-  row(
-    'credit',
-    [402],
-    'openrouter_credits',
-    null,
-    'credit',
-    null,
-    null,
-    'The credit is used up. Add credit at OpenRouter, then resume the cloud.',
-  ),
-  row(
-    'key limit',
-    [402, 403],
-    'openrouter_key_limit',
-    null,
-    'credit',
-    null,
-    null,
-    'The spending limit of the key is reached. Raise it at OpenRouter or wait for its reset.',
-  ),
-  row(
-    'guardrail budget',
-    [402, 403],
-    'openrouter_guardrail_budget',
-    null,
-    'credit',
-    null,
-    null,
-    'A budget guardrail of the OpenRouter account is reached.',
-  ),
-  row(
-    'workspace budget',
-    [402, 403],
-    'openrouter_workspace_budget',
-    null,
-    'credit',
-    null,
-    null,
-    'The budget of the OpenRouter workspace is reached.',
-  ),
-  row('region', [403], null, null, 'provider', 5 * MINUTE, 60 * MINUTE, 'The upstream does not serve this region.', {
+  row('credit', [402], 'openrouter_credits', null, 'credit', null, null, 'source_credit'),
+  row('key limit', [402, 403], 'openrouter_key_limit', null, 'credit', null, null, 'source_key_limit'),
+  row('guardrail budget', [402, 403], 'openrouter_guardrail_budget', null, 'credit', null, null, 'source_guardrail'),
+  row('workspace budget', [402, 403], 'openrouter_workspace_budget', null, 'credit', null, null, 'source_workspace'),
+  row('region', [403], null, null, 'provider', 5 * MINUTE, 60 * MINUTE, 'source_region', {
     availability: ['region_restricted'],
   }),
-  row(
-    'capacity',
-    [429],
-    null,
-    null,
-    'model',
-    30_000,
-    5 * MINUTE,
-    'No upstream has capacity for this model; it rests.',
-    {
-      availability: ['capacity_exhausted'],
-    },
-  ),
-  row('provider limit', [429], null, true, 'provider', 20_000, 5 * MINUTE, 'The upstream limits requests; it rests.'),
-  row('account limit', [429], 'absent', false, 'account', null, null, 'OpenRouter limits the account.'),
-  row(
-    'unknown limit',
-    [429],
-    null,
-    false,
-    'model',
-    30_000,
-    5 * MINUTE,
-    'OpenRouter names a limit unknown here; the model rests.',
-  ),
-  row(
-    'credit, unnamed',
-    [402],
-    null,
-    null,
-    'credit',
-    null,
-    null,
-    'OpenRouter asks for payment. Add credit, then resume the cloud.',
-  ),
-  row(
-    'upstream rejects',
-    [401, 403],
-    null,
-    true,
-    'provider',
-    MINUTE,
-    5 * MINUTE,
-    'The upstream refuses OpenRouter; it rests.',
-  ),
-  row('key', [401], null, null, 'key', null, null, 'OpenRouter does not accept the key. Enter a valid one.'),
-  row(
-    'forbidden',
-    [403],
-    null,
-    null,
-    'key',
-    null,
-    null,
-    'The key is not allowed to do this. Check its rights at OpenRouter.',
-  ),
-  row(
-    'overloaded',
-    [503, 529],
-    null,
-    null,
-    'provider',
-    20_000,
-    5 * MINUTE,
-    'The upstream is overloaded or away; it rests.',
-  ),
-  row(
-    'not offered',
-    [404],
-    null,
-    null,
-    'provider',
-    MINUTE,
-    10 * MINUTE,
-    'The model or its pinned upstream is not offered now.',
-  ),
-  row(
-    'upstream fault',
-    [408, 500, 502, 504, 524],
-    null,
-    true,
-    'provider',
-    20_000,
-    5 * MINUTE,
-    'The upstream failed; it rests.',
-  ),
-  row('fault', [408, 500, 502, 504, 524], null, false, 'none', null, null, 'OpenRouter failed.'),
+  row('capacity', [429], null, null, 'model', 30_000, 5 * MINUTE, 'source_capacity', {
+    availability: ['capacity_exhausted'],
+  }),
+  row('provider limit', [429], null, true, 'provider', 20_000, 5 * MINUTE, 'source_provider_limit'),
+  row('account limit', [429], 'absent', false, 'account', null, null, 'source_account_limit'),
+  row('unknown limit', [429], null, false, 'model', 30_000, 5 * MINUTE, 'source_unknown_limit'),
+  row('credit, unnamed', [402], null, null, 'credit', null, null, 'source_payment'),
+  row('upstream rejects', [401, 403], null, true, 'provider', MINUTE, 5 * MINUTE, 'source_upstream_rejects'),
+  row('key', [401], null, null, 'key', null, null, 'source_key'),
+  row('forbidden', [403], null, null, 'key', null, null, 'source_forbidden'),
+  row('overloaded', [503, 529], null, null, 'provider', 20_000, 5 * MINUTE, 'source_overloaded'),
+  row('not offered', [404], null, null, 'provider', MINUTE, 10 * MINUTE, 'source_not_offered'),
+  row('upstream fault', [408, 500, 502, 504, 524], null, true, 'provider', 20_000, 5 * MINUTE, 'source_upstream_fault'),
+  row('fault', [408, 500, 502, 504, 524], null, false, 'none', null, null, 'source_fault'),
   row(
     'request',
     [400, 404, 405, 409, 410, 411, 412, 413, 414, 415, 422],
@@ -257,10 +127,18 @@ export const SOURCES: readonly SourceRow[] = [
     'caller',
     null,
     null,
-    'The request was refused as malformed.',
+    'source_request',
   ),
-  row('anything else', null, null, null, 'none', null, null, 'OpenRouter answered with something unknown.'),
+  row('anything else', null, null, null, 'none', null, null, 'source_unknown'),
 ];
+
+/** What a row of this name says; the name itself where no row has it any more. */
+export function saidOfSource(name: string): Said {
+  const found = SOURCES.find((each) => each.name === name);
+  return found === undefined
+    ? { code: 'account_limited', sentence: `OpenRouter limited the account: ${name}.` }
+    : said(found.code);
+}
 
 /** The row that fits a refusal. Total: the last row takes all. */
 export function sourceOf(refusal: CloudRefusal): SourceRow {
@@ -289,8 +167,19 @@ function row(
   scope: Scope,
   pauseMs: number | null,
   maxMs: number | null,
-  sentence: string,
+  code: SourceCode,
   also: { moderated?: true; availability?: readonly string[] } = {},
 ): SourceRow {
-  return { name, statuses, limitSource, fromProvider, scope, pauseMs, maxMs, sentence, ...also };
+  return {
+    name,
+    statuses,
+    limitSource,
+    fromProvider,
+    scope,
+    pauseMs,
+    maxMs,
+    code,
+    sentence: REFUSALS[code].en,
+    ...also,
+  };
 }

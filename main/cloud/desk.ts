@@ -2,10 +2,12 @@ import type { CatalogueEndpoint } from '../../agent/wire/cloud.ts';
 import type { KeyPush as KeyPushOptions, Output } from '../../preload/contract.ts';
 import { MAX_PERMITS } from '../budget/ceiling.ts';
 import type { BudgetSnapshot } from '../budget/snapshot.ts';
+import { saidOfSource } from '../budget/sources.ts';
 import type { SpendLine } from '../budget/spend.ts';
 import { WINDOW_MS } from '../budget/window.ts';
 import type { NodeId, ProjectId } from '../domain/ids.ts';
 import { isRoleId, ROLES, type RoleId } from '../domain/roles.ts';
+import { type SentenceCode, said } from '../domain/said.ts';
 import type { Clock } from '../domain/time.ts';
 import type { CloudDesk } from '../operator/cloud-desk.ts';
 import type { BudgetService } from './budget-service.ts';
@@ -79,10 +81,7 @@ export class CloudRoom implements CloudDesk {
     const results = await Promise.all(
       holders.map(async ({ node, name }) => {
         const works = await catalogue.test(node);
-        const reason = works
-          ? { code: 'key_works', sentence: 'OpenRouter accepts the key.' }
-          : { code: 'key_does_not_work', sentence: 'OpenRouter does not accept the key, or could not be reached.' };
-        return { nodeId: node, nodeName: name, works, reason };
+        return { nodeId: node, nodeName: name, works, reason: said(works ? 'key_works' : 'key_does_not_work') };
       }),
     );
     return { results };
@@ -177,7 +176,7 @@ export class CloudRoom implements CloudDesk {
       inFlight: snapshot.inFlight,
       waiting: snapshot.waiting,
       state: snapshot.state,
-      sentence: { code: `budget_${snapshot.state.replace('-', '_')}`, sentence: snapshot.sentence },
+      sentence: { ...snapshot.says, sentence: snapshot.sentence },
       source: snapshot.ceilingSource,
       override: snapshot.override,
       overrideMax: MAX_PERMITS,
@@ -199,7 +198,7 @@ export class CloudRoom implements CloudDesk {
                 atMs: Math.round(record.atWallMs),
                 from: record.from,
                 to: record.to,
-                cause: { code: 'account_limited', sentence: `OpenRouter limited the account: ${record.cause}.` },
+                cause: saidOfSource(record.cause),
               },
             ]
           : [],
@@ -213,10 +212,7 @@ export class CloudRoom implements CloudDesk {
           ? null
           : {
               override: suggestion,
-              reason: {
-                code: 'budget_full',
-                sentence: 'All permits have been in use for 10 min with work waiting, and nothing was refused.',
-              },
+              reason: said('budget_full'),
             },
       freeTierClosedUntilMs: free?.untilWallMs ?? null,
       shares: snapshot.projects.map(({ project, held, waiting }) => ({
@@ -244,37 +240,26 @@ function stateOf(
 ): Pick<CloudView, 'state' | 'reason'> {
   const ready = holders.filter(({ state }) => state !== 'unreachable');
   const accepted = holders.filter(({ state }) => state === 'accepted').length;
-  if (snapshot.paused)
-    return { state: 'paused', reason: { code: 'cloud_paused', sentence: 'The cloud is paused by the operator.' } };
-  if (ready.length === 0)
-    return { state: 'no-agent', reason: { code: 'no_agent', sentence: 'No agent is there that could use the cloud.' } };
-  if (accepted === 0 && neverGiven)
-    return { state: 'key-missing', reason: { code: 'key_none', sentence: 'No key was given yet.' } };
+  if (snapshot.paused) return { state: 'paused', reason: said('cloud_paused') };
+  if (ready.length === 0) return { state: 'no-agent', reason: said('no_agent') };
+  if (accepted === 0 && neverGiven) return { state: 'key-missing', reason: said('key_none') };
   if (accepted === 0 && ready.some(({ state }) => state === 'pending'))
-    return {
-      state: 'key-missing',
-      reason: { code: 'key_pending', sentence: 'The key was sent; no agent has confirmed it yet.' },
-    };
-  if (accepted === 0)
-    return {
-      state: 'key-missing',
-      reason: { code: 'no_key_held', sentence: 'No agent holds the OpenRouter key. Enter it on the Keys page.' },
-    };
-  if (snapshot.state === 'off') return { state: 'off', reason: { code: 'cloud_off', sentence: snapshot.sentence } };
-  const sentence = `The key is held by ${accepted === 1 ? '1 agent' : `${accepted} agents`}.`;
-  return { state: 'on', reason: { code: 'cloud_on', sentence, params: { agents: accepted } } };
+    return { state: 'key-missing', reason: said('key_pending') };
+  if (accepted === 0) return { state: 'key-missing', reason: said('no_key_held') };
+  if (snapshot.state === 'off') return { state: 'off', reason: { ...snapshot.says, sentence: snapshot.sentence } };
+  return { state: 'on', reason: said('cloud_on', { agents: accepted }) };
 }
 
 /** `neverGiven`: no key was ever pushed from here, so that nobody misses one. */
 function holderView(holder: Holder, neverGiven: boolean, baseUrl: string | null): CloudView['holders'][number] {
   const { node, name, state, atWallMs, push, remembered } = holder;
   const none = neverGiven && (state === 'key-missing' || state === 'pending');
-  const sentence = none ? 'No key was given yet.' : HOLDER_REASONS[state];
+  const code = none ? 'key_none' : HOLDER_CODES[state];
   return {
     nodeId: node satisfies NodeId,
     nodeName: name,
     state,
-    reason: sentence === null ? null : { code: none ? 'key_none' : HOLDER_CODES[state], sentence },
+    reason: code === null ? null : said(code),
     atMs: atWallMs === null ? null : Math.round(atWallMs),
     push,
     remembered,
@@ -283,28 +268,17 @@ function holderView(holder: Holder, neverGiven: boolean, baseUrl: string | null)
 }
 
 /** Those that need a person are health items of the same codes. */
-const HOLDER_CODES: Readonly<Record<Holder['state'], string>> = {
-  accepted: 'key_held',
+const HOLDER_CODES = {
+  accepted: null,
   pending: 'key_pending',
   refused: 'cloud_refused',
   'key-missing': 'cloud_key_missing',
   'key-stale': 'cloud_key_stale',
   unreachable: 'key_unreachable',
-};
-
-const HOLDER_REASONS: Readonly<Record<Holder['state'], string | null>> = {
-  accepted: null,
-  pending: 'The key was sent; the agent has not confirmed it yet.',
-  refused: 'OpenRouter or the agent does not accept this key. Enter another one.',
-  'key-missing': 'This agent holds no key, for example after a restart. Enter the key again.',
-  'key-stale': 'This agent holds an older key and stays idle. Enter the newest key for it too.',
-  unreachable: 'The machine is away.',
-};
+} as const satisfies Readonly<Record<Holder['state'], SentenceCode | null>>;
 
 function rateReason(trusted: boolean): Reason {
-  return trusted
-    ? { code: 'rate_trusted', sentence: 'The reported rate is kept to, counting starts in any 61 s.' }
-    : { code: 'rate_not_trusted', sentence: 'The reported rate is a left-over of a retired field and limits nothing.' };
+  return said(trusted ? 'rate_trusted' : 'rate_not_trusted');
 }
 
 function spendView(line: SpendLine) {

@@ -3,6 +3,7 @@ import { SwitchyardError } from '../domain/errors.ts';
 import type { EventSink } from '../domain/events.ts';
 import type { NodeId } from '../domain/ids.ts';
 import { ROLE_IDS, type RoleId, type RoleSettings } from '../domain/roles.ts';
+import { type Said, said } from '../domain/said.ts';
 import type { Clock } from '../domain/time.ts';
 import type { AgentPort, PushFacts, PushFactsStore, PushRecord } from './ports.ts';
 import { WordAwaited } from './word-awaited.ts';
@@ -152,7 +153,7 @@ export class KeyPush {
       this.#refused.set(node, ack.push);
     } else {
       this.#refused.set(node, ack.push);
-      this.#tell('cloud_push_refused', `${this.#options.agents.name(node)} could not use the push.`, node);
+      this.#tell('cloud_push_refused', said('cloud_push_refused', { name: this.#options.agents.name(node) }), node);
     }
     this.#options.onChange(node);
   }
@@ -294,22 +295,17 @@ export class KeyPush {
       return;
     }
     this.#warnedOf = kind;
-    if (kind === 'none')
-      this.#tell('no_key_agent', 'No agent holds the OpenRouter key. Enter it again on the Keys page.', null);
-    if (kind === 'one')
-      this.#tell(
-        'one_key_agent',
-        `Only ${holding[0]?.name ?? 'one agent'} holds the OpenRouter key. Enter it again to give it to the others.`,
-        null,
-      );
+    if (kind === 'none') this.#tell('no_key_agent', said('no_key_agent_again'), null);
+    const [only] = holding;
+    if (kind === 'one' && only) this.#tell('one_key_agent', said('one_key_agent', { name: only.name }), null);
   }
 
-  #tell(code: string, sentence: string, node: NodeId | null): void {
+  #tell(code: string, says: Said, node: NodeId | null): void {
     this.#options.events.record({
       severity: 'warn',
       source: 'cloud',
       code,
-      sentence,
+      says,
       needsPerson: true,
       ...(node === null ? {} : { node }),
     });

@@ -54,7 +54,11 @@ export class Desktop {
       openAlert: (id) => this.#openAlert(id),
       quit: ports.quit,
     });
-    this.#notifier = new Notifier({ show: ports.notify, open: (item) => ports.window.open(item.page, item.target) });
+    this.#notifier = new Notifier({
+      show: ports.notify,
+      open: (item) => ports.window.open(item.page, item.target),
+      language: () => this.#language,
+    });
   }
 
   start(): void {

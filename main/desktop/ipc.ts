@@ -10,6 +10,7 @@ import {
   type TopicName,
 } from '../../preload/contract.ts';
 import { ERRORS, SwitchyardError } from '../domain/errors.ts';
+import { told } from '../domain/said.ts';
 import { APP_ORIGIN } from './policy.ts';
 import type { After, DesktopPlane } from './ports.ts';
 
@@ -155,5 +156,11 @@ export class ConsoleIpc {
 function refusal(error: unknown): Answer {
   if (!(error instanceof SwitchyardError)) return { ok: false, code: 'internal_error', detail: null };
   const usual = ERRORS[error.code].sentence;
-  return { ok: false, code: error.code, detail: error.message === usual ? null : error.message };
+  const { says } = error;
+  return {
+    ok: false,
+    code: error.code,
+    detail: error.message === usual ? null : error.message,
+    ...(says ? { says: told(says).says } : {}),
+  };
 }

@@ -1,4 +1,5 @@
 import type { SafeStorage } from 'electron';
+import { said } from '../domain/said.ts';
 
 /** The operating system's keychain through Electron, as the store's vault asks for it; null where there is none. */
 export async function desktopKeychain(storage: SafeStorage, platform: string) {
@@ -7,8 +8,6 @@ export async function desktopKeychain(storage: SafeStorage, platform: string) {
   return {
     protect: async (text: string): Promise<Uint8Array> => storage.encryptStringAsync(text),
     reveal: async (bytes: Uint8Array): Promise<string> => (await storage.decryptStringAsync(Buffer.from(bytes))).result,
-    weak: basic
-      ? 'This desktop has no keychain (basic_text): the vault’s key can be read by every program of yours. Set SWITCHYARD_KEYRING to keep it elsewhere.'
-      : null,
+    weak: basic ? said('vault_basic_text') : null,
   };
 }

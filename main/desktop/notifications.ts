@@ -1,9 +1,11 @@
 import type { HealthView } from '../../preload/contract.ts';
+import { inWords, type Language } from './words.ts';
 
 export interface NotifierPorts {
   /** Shows one; `onClick` opens what it is about. */
   readonly show: (title: string, body: string, onClick: () => void) => void;
   readonly open: (item: HealthView) => void;
+  readonly language: () => Language;
 }
 
 /** Tells once of each thing that needs a person, when it begins. What was there at the start is in the window already. */
@@ -26,7 +28,9 @@ export class Notifier {
     this.#known = new Set(needing.map((item) => item.id));
     if (before === null || !this.#enabled) return;
     for (const item of needing) {
-      if (!before.has(item.id)) this.#ports.show(item.title, item.sentence, () => this.#ports.open(item));
+      if (before.has(item.id)) continue;
+      const { title, sentence } = inWords(item, this.#ports.language());
+      this.#ports.show(title, sentence, () => this.#ports.open(item));
     }
   }
 }

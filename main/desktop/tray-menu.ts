@@ -2,7 +2,7 @@ import type { MenuItemConstructorOptions } from 'electron';
 import { POLICIES } from '../../preload/contract.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { Standing } from './standing.ts';
-import { type Language, say } from './words.ts';
+import { inWords, type Language, say } from './words.ts';
 
 export interface TrayActions {
   open(page: 'overview' | 'roles' | 'budget', target: string | null): void;
@@ -40,7 +40,7 @@ export function trayTemplate(
   }));
   return [
     { id: 'status', label: statusLine(standing, language), enabled: false },
-    ...(alert ? [{ id: 'alert', label: alert.title, click: () => act.openAlert(alert.id) }] : []),
+    ...(alert ? [{ id: 'alert', label: inWords(alert, language).title, click: () => act.openAlert(alert.id) }] : []),
     { type: 'separator' },
     ...roles,
     ...(roles.length > 0 ? [{ type: 'separator' as const }] : []),

@@ -1,6 +1,9 @@
-/** What the desktop says outside its window, in the console's languages. */
-export type Language = 'en' | 'fr';
+import type { HealthView } from '../../preload/contract.ts';
+import { type Language, sayPlainly } from '../domain/said.ts';
 
+export type { Language };
+
+/** What the desktop says outside its window, in the console's languages. */
 const WORDS = {
   open: { en: 'Open Switchyard', fr: 'Ouvrir Switchyard' },
   quit: { en: 'Quit', fr: 'Quitter' },
@@ -51,6 +54,17 @@ export type Word = keyof typeof WORDS;
 
 export function say(language: Language, word: Word, figures: Readonly<Record<string, string | number>> = {}): string {
   return WORDS[word][language].replace(/\{(\w+)\}/g, (hole, name: string) => String(figures[name] ?? hole));
+}
+
+/** Title and sentence of what needs a person. */
+export function inWords(
+  { title, titleSays, sentence, says }: Pick<HealthView, 'title' | 'titleSays' | 'sentence' | 'says'>,
+  language: Language,
+): { readonly title: string; readonly sentence: string } {
+  return {
+    title: titleSays ? sayPlainly(language, { ...titleSays, sentence: title }) : title,
+    sentence: says ? sayPlainly(language, { ...says, sentence }) : sentence,
+  };
 }
 
 export function languageOf(chosen: 'system' | Language, system: string): Language {

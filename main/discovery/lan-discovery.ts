@@ -2,6 +2,7 @@ import { type Link, LinkWatch, linkTo, type ReadInterfaces } from '../../agent/w
 import { type Announcement, MdnsLink, type MdnsOptions, type MdnsTrouble } from '../../agent/wire/discovery/mdns.ts';
 import { machineName, NodeHint } from '../../agent/wire/discovery/messages.ts';
 import type { EventSink } from '../domain/events.ts';
+import { type Said, said } from '../domain/said.ts';
 import type { Clock } from '../domain/time.ts';
 import { formatAddress } from '../fleet/address.ts';
 import type { DiscoverySource, FoundAgent } from '../operator/house.ts';
@@ -54,20 +55,10 @@ export interface LanDiscoveryOptions {
 const FIRST_ROUNDS_MS = [0, 1000, 3000];
 const ROUND_MS = 15_000;
 
-const PROBLEMS: Readonly<Record<MdnsTrouble, { readonly code: string; readonly sentence: string }>> = {
-  held: {
-    code: 'discovery_port_held',
-    sentence:
-      'Another program holds UDP port 5353 for itself, so machines announced by mDNS are not heard. They are still asked by broadcast, and can be added by address.',
-  },
-  forbidden: {
-    code: 'discovery_forbidden',
-    sentence: 'This system does not let Switchyard listen for mDNS. Add machines by their address.',
-  },
-  failed: {
-    code: 'discovery_failed',
-    sentence: 'Listening for mDNS failed and is tried again. Machines can be added by their address.',
-  },
+const PROBLEMS: Readonly<Record<MdnsTrouble, Said>> = {
+  held: said('discovery_port_held'),
+  forbidden: said('discovery_forbidden'),
+  failed: said('discovery_failed'),
 };
 
 /** Finds agents on every link of this machine by mDNS and by broadcast, side by side: whichever answers first shows them. */
@@ -104,7 +95,7 @@ export class LanDiscovery implements Discovery {
     return this.#searching;
   }
 
-  get problem(): { readonly code: string; readonly sentence: string } | null {
+  get problem(): Said | null {
     return this.#trouble === null ? null : PROBLEMS[this.#trouble];
   }
 
@@ -217,7 +208,6 @@ export class LanDiscovery implements Discovery {
     this.#trouble = trouble;
     if (this.#told === trouble) return;
     this.#told = trouble;
-    const { code, sentence } = PROBLEMS[trouble];
-    this.#start?.events.record({ severity: 'warn', source: 'fleet', code, sentence });
+    this.#start?.events.record({ severity: 'warn', source: 'fleet', says: PROBLEMS[trouble] });
   }
 }

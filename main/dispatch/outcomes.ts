@@ -1,5 +1,6 @@
 import type { CallFailure } from '../../agent/wire/calls.ts';
 import { ERRORS, type ErrorCode, SwitchyardError } from '../domain/errors.ts';
+import { type Said, said } from '../domain/said.ts';
 import type { AttemptOutcome, Decision, ProviderRefusal } from '../router/types.ts';
 
 /** Codes of the wire that clients do not see under that name. */
@@ -78,13 +79,13 @@ export function errorOf(
   });
 }
 
-function sentenceOf(code: ErrorCode, reasons: readonly ProviderRefusal[], last: CallFailure | null): string {
+function sentenceOf(code: ErrorCode, reasons: readonly ProviderRefusal[], last: CallFailure | null): string | Said {
   const { sentence } = ERRORS[code];
   if (last && !isLost(last) && clientCode(last) === code) return last.sentence || sentence;
   if (code !== 'no_provider' && code !== 'queue_timeout') return sentence;
   const counts = new Map<string, number>();
   for (const { reason } of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  const said = [...counts].map(([reason, count]) => (count > 1 ? `${reason} (${count})` : reason)).join(', ');
-  if (said) return `${sentence} Reasons: ${said}.`;
-  return 'No machine of the fleet offers a model for this role. Start an engine and add its machine (POST /admin/nodes), or set a cloud model and key.';
+  const refusals = [...counts].map(([reason, count]) => (count > 1 ? `${reason} (${count})` : reason)).join(', ');
+  if (refusals) return `${sentence} Reasons: ${refusals}.`;
+  return said('nobody_offers');
 }

@@ -1,3 +1,5 @@
+import type { Said } from './said.ts';
+
 /**
  * The one error table: code -> HTTP status, who is to blame, and what the person should do. `docs/errors.md` mirrors it
  * (a test compares both). A code is stable for ever; its sentence may improve.
@@ -307,13 +309,16 @@ export class SwitchyardError extends Error {
   /** Extra members of the error object, e.g. failing indices. JSON-serialisable, no secrets, no prompts. */
   readonly extra: Readonly<Record<string, unknown>>;
   readonly retryAfterMs: number | null;
+  /** `message` by code and figures, for a console in another language; null: it is the code's own, or cannot be said anew. */
+  readonly says: Said | null;
 
   constructor(
     code: ErrorCode,
-    detail?: string,
+    detail?: string | Said,
     options: { extra?: Record<string, unknown>; retryAfterMs?: number } = {},
   ) {
-    super(detail ?? ERRORS[code].sentence);
+    super(typeof detail === 'object' ? detail.sentence : (detail ?? ERRORS[code].sentence));
+    this.says = typeof detail === 'object' ? detail : null;
     this.name = 'SwitchyardError';
     this.code = code;
     this.extra = options.extra ?? {};

@@ -1,5 +1,6 @@
 import type { NodeId, ProviderId, RequestId } from './ids.ts';
 import type { RoleId } from './roles.ts';
+import type { Said } from './said.ts';
 
 export type Severity = 'info' | 'warn' | 'error';
 
@@ -11,6 +12,8 @@ export interface EventRecord {
   readonly source: 'fleet' | 'gate' | 'router' | 'cloud' | 'gateway' | 'store' | 'app';
   readonly code: string;
   readonly sentence: string;
+  /** The sentence by code and figures, for whoever reads another language; absent in events stored before there was one. */
+  readonly says?: Omit<Said, 'sentence'>;
   /** True when somebody must act: it is shown at once and counted as attention. */
   readonly needsPerson: boolean;
   readonly request?: RequestId;
@@ -19,7 +22,12 @@ export interface EventRecord {
   readonly role?: RoleId;
 }
 
-export type NewEvent = Omit<EventRecord, 'id' | 'atMs' | 'needsPerson'> & { readonly needsPerson?: boolean };
+/** `code` names the kind of event where its sentence, which may come from elsewhere, does not. */
+export interface NewEvent extends Omit<EventRecord, 'id' | 'atMs' | 'needsPerson' | 'code' | 'sentence' | 'says'> {
+  readonly code?: string;
+  readonly says: Said;
+  readonly needsPerson?: boolean;
+}
 
 /** Where every room tells what happened. Never throws, never waits. */
 export interface EventSink {

@@ -4,6 +4,7 @@ import { WebSocket } from 'ws';
 import { type ChannelBinding, HandshakeRefused, type RefusalCode } from '../../agent/wire/handshake.ts';
 import { channelBinding, HandshakeSocket, SocketClosed } from '../../agent/wire/socket.ts';
 import { type ErrorCode, SwitchyardError } from '../domain/errors.ts';
+import { type Said, said } from '../domain/said.ts';
 import type { Clock } from '../domain/time.ts';
 import type { AgentAddress } from './address.ts';
 
@@ -86,10 +87,9 @@ const CODES: Record<RefusalCode, ErrorCode> = {
   'not-stored': 'store_unavailable',
 };
 
-const SENTENCES: Partial<Record<RefusalCode, string>> = {
-  malformed: 'What answers at that address does not speak as an agent does. Check the address and the version.',
-  'not-stored':
-    'The agent could not store the pairing. Make room on its disk and pair again; the join code still holds.',
+const SENTENCES: Partial<Record<RefusalCode, Said>> = {
+  malformed: said('not_an_agent'),
+  'not-stored': said('pairing_not_stored'),
 };
 
 function asSwitchyardError(error: unknown): unknown {

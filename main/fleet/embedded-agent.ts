@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { EventSink } from '../domain/events.ts';
 import type { NodeId } from '../domain/ids.ts';
+import { said } from '../domain/said.ts';
 import type { Clock } from '../domain/time.ts';
 import type { NodeTarget } from './fleet-node.ts';
 
@@ -114,8 +115,7 @@ export class EmbeddedAgent {
     this.#options.events.record({
       severity: this.#failures > 3 ? 'error' : 'warn',
       source: 'fleet',
-      code: 'embedded_agent_ended',
-      sentence: `The agent of this machine ended and is started again in ${Math.round(delayMs / 100) / 10} s.`,
+      says: said('embedded_agent_ended', { delayMs }),
       needsPerson: this.#failures > 3,
     });
     this.#cancelRestart = this.#options.clock.after(delayMs, () => this.#launch());

@@ -6,6 +6,7 @@ import { SwitchyardError } from '../domain/errors.ts';
 import type { EventSink } from '../domain/events.ts';
 import type { NodeId } from '../domain/ids.ts';
 import type { NodeState } from '../domain/provider.ts';
+import { knownFrom, type Said, said, saidOf, together } from '../domain/said.ts';
 import type { Clock, Random } from '../domain/time.ts';
 import type { NodeWish } from '../store/ports.ts';
 import { AnnouncedKey, type NodeKeys } from './announced-key.ts';
@@ -58,6 +59,12 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'too_many_controllers',
 ]);
 
+/** Why the node is not ready, and by what. */
+interface Problem {
+  readonly code: ErrorCode | LostReason;
+  readonly says: Said;
+}
+
 /**
  * One paired node over time: keeps a link up, dials again with growing, jittered waits, and says in which state the node is.
  * Liveness comes from the authenticated session alone.
@@ -76,7 +83,7 @@ export class FleetNode {
   #failures = 0;
   #cancelRetry: () => void = () => {};
   #retryAtMs = 0;
-  #problem: { readonly code: ErrorCode | LostReason; readonly sentence: string } | null = null;
+  #problem: Problem | null = null;
   #stateSinceMs: number;
   #lastState: NodeState = 'unknown';
   #everRan = false;
@@ -124,8 +131,8 @@ export class FleetNode {
   }
 
   /** Why the node is not ready; null while it is. */
-  get problem(): { readonly code: string; readonly sentence: string } | null {
-    return this.#problem;
+  get problem(): Said | null {
+    return this.#problem?.says ?? null;
   }
 
   /** Epoch ms since when the state holds. */
@@ -274,7 +281,8 @@ export class FleetNode {
           this.#changed();
         },
         onEvent: ({ severity, code, sentence }) => {
-          this.#options.events.record({ severity, source: 'fleet', code, sentence, node: this.id });
+          const says = knownFrom(sentence) ?? { code: 'agent_says', sentence };
+          this.#options.events.record({ severity, source: 'fleet', code, says, node: this.id });
         },
         onCloud: (message) => {
           if (current()) this.#options.onCloud?.(message);
@@ -322,8 +330,7 @@ export class FleetNode {
     this.#options.events.record({
       severity: 'info',
       source: 'fleet',
-      code: 'node_key_changed',
-      sentence: `${this.name} shows its next key; the one before is not taken any more.`,
+      says: said('node_key_changed', { name: this.name }),
       node: this.id,
     });
   }
@@ -348,10 +355,11 @@ export class FleetNode {
     this.#failures += 1;
     const known = error instanceof SwitchyardError ? error : new SwitchyardError('node_unreachable');
     const isNew = this.#problem?.code !== known.code;
-    this.#problem = { code: known.code, sentence: known.message };
+    this.#problem = { code: known.code, says: saidOf(known) };
     this.#unknown = false;
     if (REFUSALS.has(known.code)) {
-      if (isNew) this.#tell('error', known.code, `${this.name}: ${known.message}`, true);
+      if (isNew)
+        this.#tell('error', known.code, together(said('machine_says', { name: this.name }), saidOf(known)), true);
       this.#retryIn(RETRY_REFUSED_MS);
     } else {
       const ceiling = Math.min(RETRY_LONGEST_MS, RETRY_FIRST_MS * 2 ** Math.min(10, this.#failures));
@@ -366,11 +374,11 @@ export class FleetNode {
     this.#setRunning(false);
     if (this.#gone || this.#stopped) return;
     this.#addresses.sessionLost();
-    this.#problem = { code: reason, sentence: LOST_SENTENCES[reason] };
+    this.#problem = { code: reason, says: said(reason) };
     this.#tell(
       reason === 'revoked' ? 'error' : 'warn',
       `node_${reason}`,
-      `${this.name}: ${LOST_SENTENCES[reason]}`,
+      said(reason === 'silent' ? 'node_fell_silent' : `node_${reason}`, { name: this.name }),
       reason === 'revoked',
     );
     this.#retryIn(reason === 'revoked' ? RETRY_REFUSED_MS : RETRY_FIRST_MS * (0.5 + this.#options.random()));
@@ -383,8 +391,8 @@ export class FleetNode {
     this.#cancelRetry = this.#options.clock.after(delayMs, () => this.#dial());
   }
 
-  #tell(severity: 'warn' | 'error', code: string, sentence: string, needsPerson: boolean): void {
-    this.#options.events.record({ severity, source: 'fleet', code, sentence, needsPerson, node: this.id });
+  #tell(severity: 'warn' | 'error', code: string, says: Said, needsPerson: boolean): void {
+    this.#options.events.record({ severity, source: 'fleet', code, says, needsPerson, node: this.id });
   }
 
   #changed(): void {
@@ -396,13 +404,3 @@ export class FleetNode {
     this.#options.onChange();
   }
 }
-
-const LOST_SENTENCES: Readonly<Record<LostReason, string>> = {
-  closed: 'the connection to the agent broke; it is being made anew',
-  silent: 'nothing was heard of the agent for 15 s',
-  bye: 'the agent stopped',
-  revoked: 'this control plane was removed on that machine; pair it again',
-  violation: 'the agent broke the protocol; the connection was closed',
-  superseded:
-    'another session of this control plane took over; is a second Switchyard running on the same data folder?',
-};

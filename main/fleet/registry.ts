@@ -3,6 +3,7 @@ import type { CallOpener } from '../../agent/wire/stream.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { EventSink } from '../domain/events.ts';
 import type { NodeId, ProviderId } from '../domain/ids.ts';
+import { said } from '../domain/said.ts';
 import type { Clock, Random } from '../domain/time.ts';
 import type { NodeRecord, NodeStore, NodeWish } from '../store/ports.ts';
 import { FleetNode, type NodeTarget } from './fleet-node.ts';
@@ -54,8 +55,7 @@ export class FleetRegistry {
         events.record({
           severity: 'error',
           source: 'fleet',
-          code: 'node_key_unreadable',
-          sentence: `The key of ${record.name} cannot be opened. Give the keyring that sealed it, or pair the machine again.`,
+          says: said('node_key_unreadable', { name: record.name }),
           needsPerson: true,
           node: record.id,
         });
@@ -106,7 +106,7 @@ export class FleetRegistry {
   async add(address: string, joinCode: string): Promise<FleetNode> {
     const { store, clock, controller, pair, events } = this.#options;
     const spot = address.trim();
-    if (this.#pairing.has(spot)) throw new SwitchyardError('node_exists', 'This address is being paired right now.');
+    if (this.#pairing.has(spot)) throw new SwitchyardError('node_exists', said('pairing_underway'));
     this.#pairing.add(spot);
     try {
       const [pending] = store.pending(spot);
@@ -119,7 +119,7 @@ export class FleetRegistry {
         storePending: (begun) => store.putPending({ ...begun, address: spot }),
       });
       const id = paired.node as NodeId;
-      if (id === this.#embedded) throw new SwitchyardError('node_exists', 'That is the agent of this very machine.');
+      if (id === this.#embedded) throw new SwitchyardError('node_exists', said('own_agent'));
       const before = store.get(id);
       const record: NodeRecord = {
         id,
@@ -138,8 +138,7 @@ export class FleetRegistry {
       events.record({
         severity: 'info',
         source: 'fleet',
-        code: 'node_paired',
-        sentence: `Paired with the agent at ${record.address}.`,
+        says: said('node_paired', { address: record.address }),
         node: id,
       });
       this.#tell();
@@ -192,10 +191,7 @@ export class FleetRegistry {
   async remove(id: NodeId): Promise<void> {
     const node = this.#need(id);
     if (id === this.#embedded) {
-      throw new SwitchyardError(
-        'invalid_request',
-        'The agent of this machine cannot be removed. Start with --no-embedded-agent instead.',
-      );
+      throw new SwitchyardError('invalid_request', said('own_agent_stays'));
     }
     await this.#options.store.remove(id);
     const confirmed = await node.forget();
@@ -204,9 +200,9 @@ export class FleetRegistry {
       severity: confirmed ? 'info' : 'warn',
       source: 'fleet',
       code: 'node_removed',
-      sentence: confirmed
-        ? `${node.name} was removed.`
-        : `${node.name} was removed here but could not be told. On that machine run: npm run agent -- controllers rm ${this.#options.controller}`,
+      says: confirmed
+        ? said('node_removed', { name: node.name })
+        : said('node_removed_untold', { name: node.name, controller: this.#options.controller }),
       node: id,
     });
     this.#tell();
@@ -258,8 +254,7 @@ export class FleetRegistry {
     events.record({
       severity: 'info',
       source: 'fleet',
-      code: 'node_moved',
-      sentence: `${record.name} answers at ${address} now.`,
+      says: said('node_moved', { name: record.name, address }),
       node: id,
     });
     if (!NUMERIC.test(record.address)) return;

@@ -1,6 +1,7 @@
 import type { ProviderId, SpaceId } from '../domain/ids.ts';
 import type { Provider } from '../domain/provider.ts';
 import type { RoleId, RoleSettings } from '../domain/roles.ts';
+import { type Said, said, told } from '../domain/said.ts';
 import type { Clock } from '../domain/time.ts';
 import { type Fingerprint, sameFingerprint, type VerdictKind } from '../domain/verdict.ts';
 import type { Digest } from './bytes.ts';
@@ -12,7 +13,7 @@ import { anchorMatrix, type PeerVectors, pinHolds, referenceFor, upstreamOf } fr
 import { admits } from './policy-change.ts';
 import type { Encoder } from './probe-port.ts';
 import { anchorTexts } from './probes.ts';
-import { otherUpstreamSentence, sentenceOf, widthSentence } from './sentences.ts';
+import { sayingOf } from './sentences.ts';
 import { type AnchoredSpace, effectiveThreshold, hasAnchor, type Space } from './space.ts';
 import { restoreMatrix, type SpaceBook, storeMatrix } from './space-book.ts';
 import type { GateSnapshot, GateStore } from './store-port.ts';
@@ -81,10 +82,10 @@ export class Findings {
   }
 
   /** At once and before anything else happens: what is in flight finds no pass when it comes back. */
-  void(provider: Provider, space: Space, sentence: string): void {
+  void(provider: Provider, space: Space, why: Said): void {
     const before = this.#book.verdict(provider.id, space.id);
     if (before === null || before.kind === 'unverified') return;
-    this.keep(this.bare(provider, space, 'unverified', sentence, before.fingerprint));
+    this.keep(this.bare(provider, space, 'unverified', why, before.fingerprint));
   }
 
   keep(verdict: Verdict): void {
@@ -112,7 +113,7 @@ export class Findings {
   compare(provider: Provider, space: AnchoredSpace, measurement: Measurement): Verdict {
     const { fingerprint, singles } = measurement;
     if (provider.kind === 'cloud' && !pinHolds(fingerprint)) {
-      return this.bare(provider, space, 'no-upstream-pin', otherUpstreamSentence(), fingerprint);
+      return this.bare(provider, space, 'no-upstream-pin', said('gate_other_upstream'), fingerprint);
     }
     const found = evaluate(
       measurement,
@@ -130,7 +131,7 @@ export class Findings {
       this.#rememberFirst(provider.id, space.id, singles, fingerprint);
     }
     const figures = { checks, minCosine, meanCosine, centredMin, worst, cutWidths };
-    return { ...this.bare(provider, space, kind, sentenceOf(found), fingerprint), ...figures };
+    return { ...this.bare(provider, space, kind, sayingOf(found), fingerprint), ...figures };
   }
 
   otherWidth(provider: Provider, space: Space, width: number, fingerprint: Fingerprint): Verdict {
@@ -138,8 +139,8 @@ export class Findings {
       (check): CheckFinding =>
         check.check === 'width' ? { check: 'width', state: 'fail', figure: width, threshold: space.width } : check,
     );
-    const sentence = widthSentence(width, space.width);
-    return { ...this.bare(provider, space, 'dimension-mismatch', sentence, fingerprint), checks };
+    const words = said('gate_width', { width, expected: space.width });
+    return { ...this.bare(provider, space, 'dimension-mismatch', words, fingerprint), checks };
   }
 
   /** Own first vectors; for the founding upstream through another node those of the founder, which are the anchor. */
@@ -189,13 +190,7 @@ export class Findings {
     );
   }
 
-  bare(
-    provider: Provider,
-    space: Space,
-    kind: VerdictKind,
-    sentence: string,
-    fingerprint: Fingerprint | null,
-  ): Verdict {
+  bare(provider: Provider, space: Space, kind: VerdictKind, words: Said, fingerprint: Fingerprint | null): Verdict {
     const nowMs = this.#ports.clock.wallMs();
     const good = admits(kind, space.regime);
     const before = this.#book.verdict(provider.id, space.id);
@@ -204,7 +199,7 @@ export class Findings {
       space: space.id,
       regime: space.regime,
       kind,
-      sentence,
+      ...told(words),
       checks: notRun(),
       minCosine: null,
       meanCosine: null,

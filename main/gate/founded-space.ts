@@ -1,12 +1,13 @@
 import type { ProviderId, SpaceId } from '../domain/ids.ts';
 import type { RoleId, RoleSettings } from '../domain/roles.ts';
+import { said, together, told } from '../domain/said.ts';
 import { cosine, least, type Matrix, row } from './compare.ts';
 import type { FoundingCandidate } from './founding.ts';
 import type { Founded } from './founding-run.ts';
 import { anchorMatrix } from './peers.ts';
 import type { Encoder } from './probe-port.ts';
 import { anchorTexts } from './probes.ts';
-import { sentenceOf } from './sentences.ts';
+import { sayingOf } from './sentences.ts';
 import { type AnchoredSpace, hasAnchor, type Space, type SpaceFacts } from './space.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -53,7 +54,7 @@ export function founderVerdict(provider: ProviderId, space: AnchoredSpace, found
     space: space.id,
     regime: space.regime,
     kind,
-    sentence: `It founded this space. ${sentenceOf(founded.evaluation)}`,
+    ...told(together(said('gate_is_founder'), sayingOf(founded.evaluation))),
     checks,
     minCosine,
     meanCosine,
@@ -82,5 +83,13 @@ export function cosineTo(previous: Space, space: AnchoredSpace, anchor: Matrix):
 
 /** A candidate for the error a client or operator reads. */
 export function describeCandidate({ provider, width, ready, reason, trial, encoder }: FoundingCandidate) {
-  return { provider, model: encoder.provider.model, node: encoder.provider.nodeName, width, ready, reason, trial };
+  return {
+    provider,
+    model: encoder.provider.model,
+    node: encoder.provider.nodeName,
+    width,
+    ready,
+    reason: reason?.sentence ?? null,
+    trial,
+  };
 }

@@ -1,6 +1,7 @@
 import { SwitchyardError } from '../domain/errors.ts';
 import type { ProviderId, SpaceId } from '../domain/ids.ts';
 import { ROLES, type RoleId, type RoleSettings } from '../domain/roles.ts';
+import { type Said, said, saidOf, together } from '../domain/said.ts';
 import type { Clock, Random } from '../domain/time.ts';
 import { type Fingerprint, sameFingerprint } from '../domain/verdict.ts';
 import type { Findings } from './findings.ts';
@@ -51,7 +52,7 @@ interface Failed {
   readonly founder: ProviderId;
   readonly fingerprint: Fingerprint;
   readonly count: number;
-  readonly reason: string;
+  readonly why: Said;
 }
 
 /** Founds spaces: by itself where the choice is clear, else when an operator asks. */
@@ -103,16 +104,16 @@ export class FoundingDesk {
     // Machines are still coming up: an answer now would be about a fleet that is not complete.
     const isWanted = this.#ports.roles(role)?.enabled === true && !this.#hadSpace(role);
     if (this.#isStarting && candidates.length === 0 && isWanted) return { state: 'founding' };
-    return { state: 'unfounded', candidates, reason: this.#whyUnfounded(role, candidates, failed?.reason ?? null) };
+    return { state: 'unfounded', candidates, reason: this.#whyUnfounded(role, candidates, failed?.why ?? null) };
   }
 
-  #whyUnfounded(role: RoleId, candidates: readonly FoundingCandidate[], failure: string | null): string {
+  #whyUnfounded(role: RoleId, candidates: readonly FoundingCandidate[], failure: Said | null): Said {
     const settings = this.#ports.roles(role);
     if (failure !== null) return failure;
-    if (settings === null) return 'The settings of this role are not known yet.';
-    if (this.#hadSpace(role)) return 'The space of this role was retired. Found a new one when its index is rebuilt.';
+    if (settings === null) return said('found_no_settings');
+    if (this.#hadSpace(role)) return said('found_was_retired');
     const choice = chooseFounder(role, settings, candidates);
-    return choice.choice === 'ask' ? choice.reason : 'Founding has not begun yet.';
+    return choice.choice === 'ask' ? choice.reason : said('found_not_begun');
   }
 
   /** A role that once had a space is not founded again by itself: that would be a new index nobody asked for. */
@@ -167,9 +168,9 @@ export class FoundingDesk {
       (error: unknown) => {
         // Replaced by an operator's founding, or stopped: no failure of this encoder.
         if (this.#underway.has(role) || this.#state !== 'running') return;
-        const reason = error instanceof SwitchyardError ? error.message : 'The space could not be stored.';
+        const why = error instanceof SwitchyardError ? saidOf(error) : said('found_not_stored');
         const count = (this.#failed.get(role)?.count ?? 0) + 1;
-        this.#failed.set(role, { founder, fingerprint: encoder.provider.fingerprint, count, reason });
+        this.#failed.set(role, { founder, fingerprint: encoder.provider.fingerprint, count, why });
         this.consider(role);
       },
     );
@@ -189,7 +190,7 @@ export class FoundingDesk {
     }
     this.#planned.get(role)?.cancelTimer();
     this.#planned.delete(role);
-    this.#underway.get(role)?.fail(new SwitchyardError('founder_refused', 'Another founding of this role was begun.'));
+    this.#underway.get(role)?.fail(new SwitchyardError('founder_refused', said('found_replaced')));
     const { result } = this.#begin(role, encoder, width);
     this.#announce(role);
     const founded = await result;
@@ -210,12 +211,12 @@ export class FoundingDesk {
     if (known === undefined) throw new SwitchyardError('provider_not_found');
     const candidate = candidates.find(({ provider }) => provider === founder);
     if (candidate === undefined) {
-      throw new SwitchyardError(
-        'founder_refused',
-        'This encoder is not one that the policy and models of the role admit, or its upstream is not pinned.',
-      );
+      throw new SwitchyardError('founder_refused', said('found_not_admitted'));
     }
-    if (!candidate.ready) throw new SwitchyardError('founder_refused', `It cannot found now: ${candidate.reason}.`);
+    if (!candidate.ready) {
+      const why = candidate.reason ?? said('hindered_unready');
+      throw new SwitchyardError('founder_refused', together(said('cannot_found_now'), why));
+    }
     return candidate.encoder;
   }
 

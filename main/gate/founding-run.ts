@@ -1,5 +1,6 @@
 import { SwitchyardError } from '../domain/errors.ts';
 import type { RoleSettings } from '../domain/roles.ts';
+import { type Said, said, together } from '../domain/said.ts';
 import type { Fingerprint } from '../domain/verdict.ts';
 import type { Matrix } from './compare.ts';
 import { type Evaluation, evaluate } from './evaluate.ts';
@@ -7,7 +8,7 @@ import { pinHolds } from './peers.ts';
 import { admits } from './policy-change.ts';
 import type { Encoder } from './probe-port.ts';
 import { anchorTexts, type ProbeSet, type ProbeText, type SpaceProbes } from './probes.ts';
-import { failureSentence, otherUpstreamSentence, sentenceOf, widthSentence } from './sentences.ts';
+import { failureSaid, sayingOf } from './sentences.ts';
 import { MIN_THRESHOLD } from './space.ts';
 import type { Verifier } from './verifier.ts';
 import { MIN_LIMIT_TOKENS, makeWindowTexts, windowTextsByBytes } from './window-texts.ts';
@@ -50,7 +51,7 @@ export async function measureFounder(
   signal: AbortSignal,
 ): Promise<Founded | null> {
   const limitTokens = foundingLimit(encoder);
-  if (limitTokens < MIN_LIMIT_TOKENS) throw refused(`It reads only ${limitTokens} tokens.`);
+  if (limitTokens < MIN_LIMIT_TOKENS) throw refused(said('found_reads_little', { limit: limitTokens }));
   const { probes, counted } = await prepare(verifier, encoder, set, limitTokens, settings.normalise, signal);
   if (signal.aborted) return null;
   const wanted = width ?? settings.dimension;
@@ -64,19 +65,19 @@ export async function measureFounder(
     case 'aborted':
       return null;
     case 'width':
-      throw refused(widthSentence(outcome.width, wanted ?? outcome.width));
+      throw refused(said('gate_width', { width: outcome.width, expected: wanted ?? outcome.width }));
     case 'short':
-      throw refused(`It says that it reads ${limitTokens} tokens and refused probe "${outcome.probe}".`);
+      throw refused(said('found_short', { limit: limitTokens, probe: outcome.probe }));
     case 'moved':
-      throw refused(failureSentence('moved'));
+      throw refused(failureSaid('moved'));
     case 'failed':
-      throw refused(failureSentence(outcome.reason));
+      throw refused(failureSaid(outcome.reason));
     case 'measured':
       break;
   }
   const { measurement } = outcome;
   const { fingerprint, singles } = measurement;
-  if (encoder.provider.kind === 'cloud' && !pinHolds(fingerprint)) throw refused(otherUpstreamSentence());
+  if (encoder.provider.kind === 'cloud' && !pinHolds(fingerprint)) throw refused(said('gate_other_upstream'));
   const threshold = Math.max(MIN_THRESHOLD, settings.threshold ?? MIN_THRESHOLD);
   const evaluation = evaluate(
     measurement,
@@ -90,7 +91,7 @@ export async function measureFounder(
       first: null,
     },
   );
-  if (!admits(evaluation.kind, encoder.provider.kind)) throw refused(sentenceOf(evaluation), evaluation.kind);
+  if (!admits(evaluation.kind, encoder.provider.kind)) throw refused(sayingOf(evaluation), evaluation.kind);
   return { probes, limitTokens, counted, threshold, anchor: singles, evaluation, fingerprint };
 }
 
@@ -137,8 +138,8 @@ async function takesBlank(
   return result.failure !== 'empty' && result.failure !== 'refused' && result.failure !== 'unusable';
 }
 
-function refused(sentence: string, kind?: string): SwitchyardError {
-  return new SwitchyardError('founder_refused', `This encoder cannot found a space. ${sentence}`, {
+function refused(why: Said, kind?: string): SwitchyardError {
+  return new SwitchyardError('founder_refused', together(said('cannot_found'), why), {
     extra: kind === undefined ? {} : { verdict: kind },
   });
 }

@@ -1,5 +1,6 @@
 import type { ProviderId } from '../domain/ids.ts';
 import { ROLES, type RoleId, type RoleSettings } from '../domain/roles.ts';
+import { type Said, said, together } from '../domain/said.ts';
 import type { Encoder } from './probe-port.ts';
 
 export interface FoundingCandidate {
@@ -8,23 +9,23 @@ export interface FoundingCandidate {
   readonly width: number | null;
   /** False: known, but not able to found now; `reason` says why. */
   readonly ready: boolean;
-  readonly reason: string | null;
+  readonly reason: Said | null;
   readonly trial: boolean;
 }
 
 export type FoundingChoice =
   | { readonly choice: 'found'; readonly candidate: FoundingCandidate; readonly trial: boolean }
-  | { readonly choice: 'ask'; readonly candidates: readonly FoundingCandidate[]; readonly reason: string };
+  | { readonly choice: 'ask'; readonly candidates: readonly FoundingCandidate[]; readonly reason: Said };
 
 /** Why an encoder cannot found now; null: it can. */
-function hindrance(encoder: Encoder, settings: RoleSettings): string | null {
+function hindrance(encoder: Encoder, settings: RoleSettings): Said | null {
   const { provider, width } = encoder;
   if (provider.nodeState !== 'ready' && provider.nodeState !== 'degraded')
-    return `its machine is ${provider.nodeState}`;
-  if (!provider.nodePulls || !provider.reachable) return 'its engine does not answer';
-  if (!provider.present) return 'the model is not there';
+    return said(`hindered_${provider.nodeState}`);
+  if (!provider.nodePulls || !provider.reachable) return said('hindered_engine');
+  if (!provider.present) return said('hindered_absent');
   if (settings.dimension !== null && width !== null && width !== settings.dimension) {
-    return `it gives ${width} numbers and the role is set to ${settings.dimension}`;
+    return said('hindered_width', { width, expected: settings.dimension });
   }
   return null;
 }
@@ -81,7 +82,7 @@ export function chooseFounder(
   settings: RoleSettings,
   candidates: readonly FoundingCandidate[],
 ): FoundingChoice {
-  const ask = (reason: string): FoundingChoice => ({ choice: 'ask', candidates, reason });
+  const ask = (reason: Said): FoundingChoice => ({ choice: 'ask', candidates, reason });
   const real = candidates.filter(({ trial }) => !trial);
   const [first] = real;
   if (first !== undefined) {
@@ -90,23 +91,19 @@ export function chooseFounder(
     if (named || new Set(real.map(sameEncoder)).size === 1) {
       const [founder] = able;
       if (founder !== undefined) return { choice: 'found', candidate: founder, trial: false };
-      return ask(`The only candidate cannot found now: ${first.reason ?? 'it is not ready'}.`);
+      return ask(together(said('only_candidate'), first.reason ?? said('hindered_unready')));
     }
-    return ask(`${real.length} encoders could found this space. Choose one: it decides what the index is.`);
+    return ask(said('found_choose', { count: real.length }));
   }
   if (settings.localModels !== 'auto') {
     const trial = candidates.find(({ ready }) => ready);
     if (trial !== undefined) return { choice: 'found', candidate: trial, trial: true };
-    return ask('None of the models named for this role is on any machine.');
+    return ask(said('found_none_named'));
   }
   const trial = candidates.find((candidate) => candidate.trial && candidate.ready);
   const configured = settings.policy === 'cloud' || settings.cloud.model !== null || settings.dimension !== null;
   if (role === 'embedding' && trial !== undefined && !configured) {
     return { choice: 'found', candidate: trial, trial: true };
   }
-  return ask(
-    configured && trial !== undefined
-      ? 'The role is set up for another encoder than the built-in one, and that is not there yet.'
-      : 'No encoder is there. Start one on a machine of the fleet, or set an upstream.',
-  );
+  return ask(said(configured && trial !== undefined ? 'found_other_wanted' : 'found_nobody'));
 }

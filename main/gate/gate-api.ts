@@ -1,6 +1,7 @@
 import type { ProviderId, RequestId, SpaceId } from '../domain/ids.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { RoleId, RoleSettings } from '../domain/roles.ts';
+import type { Said } from '../domain/said.ts';
 import type { Fingerprint, VerdictKind } from '../domain/verdict.ts';
 import type { FoundingCandidate } from './founding.ts';
 import type { LedgerRange } from './ledger.ts';
@@ -15,7 +16,7 @@ export type RoleSpace =
   /** Founding has begun by itself: first requests wait for it. */
   | { readonly state: 'founding' }
   | { readonly state: 'anchor-lost'; readonly space: Space }
-  | { readonly state: 'unfounded'; readonly candidates: readonly FoundingCandidate[]; readonly reason: string };
+  | { readonly state: 'unfounded'; readonly candidates: readonly FoundingCandidate[]; readonly reason: Said };
 
 export type GateEvent =
   | { readonly type: 'verdict'; readonly verdict: Verdict }

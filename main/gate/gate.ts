@@ -2,6 +2,7 @@ import { SwitchyardError } from '../domain/errors.ts';
 import type { ProviderId, RequestId, SpaceId } from '../domain/ids.ts';
 import type { Policy } from '../domain/policy.ts';
 import { ROLE_IDS, ROLES, type RoleId, type RoleSettings } from '../domain/roles.ts';
+import { said } from '../domain/said.ts';
 import type { Clock, Random } from '../domain/time.ts';
 import { type Fingerprint, sameFingerprint, type VerdictKind } from '../domain/verdict.ts';
 import type { Digest } from './bytes.ts';
@@ -180,7 +181,7 @@ export class GateService implements Gate {
     if (!this.admitted(provider, space)) return false;
     const passed = this.#findings.verdict(provider, space)?.fingerprint ?? null;
     if (passed !== null && sameFingerprint(passed, fingerprint)) return true;
-    this.#verification.voidAll(provider, 'Another process answered than the one that passed. It is being checked.');
+    this.#verification.voidAll(provider, said('gate_rechecked_process'));
     return false;
   }
 
@@ -275,7 +276,7 @@ export class GateService implements Gate {
   verify(provider: ProviderId | null): readonly ProviderId[] {
     if (provider !== null && !this.#encoders.has(provider)) throw new SwitchyardError('provider_not_found');
     const ids = provider === null ? [...this.#encoders.keys()] : [provider];
-    return ids.filter((id) => this.#verification.again(id, 'It is being checked again on demand.'));
+    return ids.filter((id) => this.#verification.again(id, said('gate_rechecked_demand')));
   }
 
   checkPolicy(role: RoleId, policy: Policy): void {

@@ -1,5 +1,6 @@
 import { SwitchyardError } from '../domain/errors.ts';
 import type { Policy, ProviderKind } from '../domain/policy.ts';
+import { said } from '../domain/said.ts';
 import type { Regime, VerdictKind } from '../domain/verdict.ts';
 
 /** Whose encoders a policy must be able to rely on: under `cloud` the cloud's, under every other the network's own. */
@@ -30,10 +31,5 @@ export function canFollow(policy: Policy, space: Regime, verdicts: readonly Spac
  */
 export function checkPolicyChange(policy: Policy, space: Regime | null, verdicts: readonly SpacePass[]): void {
   if (space === null || canFollow(policy, space, verdicts)) return;
-  throw new SwitchyardError(
-    'new_space_required',
-    policy === 'cloud'
-      ? 'No cloud encoder has passed in the space of this role. Pin an upstream that passes, or confirm a new space, which means rebuilding the index.'
-      : 'The space of this role comes from the cloud and no local encoder has passed in it. Serve the same model locally, or confirm a new space, which means rebuilding the index.',
-  );
+  throw new SwitchyardError('new_space_required', said(policy === 'cloud' ? 'no_cloud_passed' : 'no_local_passed'));
 }

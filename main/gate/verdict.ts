@@ -1,4 +1,5 @@
 import type { ProviderId, SpaceId } from '../domain/ids.ts';
+import type { Said } from '../domain/said.ts';
 import type { Fingerprint, Regime, VerdictKind } from '../domain/verdict.ts';
 
 /** The checks in the order in which a matrix shows them. */
@@ -44,6 +45,8 @@ export interface Verdict {
   readonly kind: VerdictKind;
   /** Plain words: what was found and what to do about it. */
   readonly sentence: string;
+  /** The same by code and figures; absent in verdicts stored before there was one. */
+  readonly says?: Omit<Said, 'sentence'>;
   readonly checks: readonly CheckFinding[];
   readonly minCosine: number | null;
   readonly meanCosine: number | null;
@@ -59,4 +62,9 @@ export interface Verdict {
   readonly lastGoodAtMs: number | null;
   /** The process that passed then: rows are in doubt only when it is the one that fails now. */
   readonly lastGoodFingerprint: Fingerprint | null;
+}
+
+/** What a verdict says; one that was stored before its sentence had a code keeps its English. */
+export function saidBy({ kind, sentence, says }: Pick<Verdict, 'kind' | 'sentence' | 'says'>): Said {
+  return { code: kind, ...says, sentence };
 }

@@ -1,6 +1,7 @@
 import type { ProviderId, SpaceId } from '../domain/ids.ts';
 import type { Provider } from '../domain/provider.ts';
 import type { RoleId, RoleSettings } from '../domain/roles.ts';
+import { type Said, said } from '../domain/said.ts';
 import type { Clock } from '../domain/time.ts';
 import { type Fingerprint, sameFingerprint } from '../domain/verdict.ts';
 import { type Findings, keyOf } from './findings.ts';
@@ -8,7 +9,7 @@ import type { GateEvent } from './gate-api.ts';
 import { backoffMs, type GateTiming } from './gate-timing.ts';
 import type { MeasureOutcome } from './measurement.ts';
 import type { Encoder } from './probe-port.ts';
-import { failureSentence, NO_PIN_SENTENCE, shortSentence } from './sentences.ts';
+import { failureSaid } from './sentences.ts';
 import { type AnchoredSpace, hasAnchor, type Space } from './space.ts';
 import type { SpaceBook } from './space-book.ts';
 import type { StoreWriter } from './store-writer.ts';
@@ -66,18 +67,13 @@ export class Verification {
     const verdict = this.#ports.findings.verdict(provider.id, space.id);
     if (verdict !== null && verdict.kind !== 'unverified') {
       const same = verdict.fingerprint !== null && sameFingerprint(verdict.fingerprint, provider.fingerprint);
-      if (!same)
-        this.#ports.findings.void(
-          provider,
-          space,
-          'It is not the process that was checked. It is being checked again.',
-        );
+      if (!same) this.#ports.findings.void(provider, space, said('gate_rechecked_unknown'));
       else if (
         (verdict.kind === 'pass' || verdict.kind === 'pass-reduced') &&
         verdict.minCosine !== null &&
         !(verdict.minCosine > this.#ports.findings.threshold(space))
       ) {
-        this.#ports.findings.void(provider, space, 'The threshold of its role was raised. It is being checked again.');
+        this.#ports.findings.void(provider, space, said('gate_rechecked_threshold'));
       }
     }
     this.#plan(provider.id, space);
@@ -94,7 +90,7 @@ export class Verification {
       // A report may lag behind an answer that showed the new process first; then that process has been checked already.
       const isOther = changed && (passed === null || !sameFingerprint(passed, provider.fingerprint));
       if (isOther || kindChanged) {
-        this.#ports.findings.void(provider, space, 'Its process, version or model changed. It is being checked again.');
+        this.#ports.findings.void(provider, space, said('gate_rechecked_other'));
         this.#forgetTries(key);
         this.#start(provider.id, space);
       } else if (!isProbeable(now)) this.#ports.queue.cancel(key);
@@ -123,9 +119,9 @@ export class Verification {
   roleChanged(role: RoleId, before: RoleSettings, now: RoleSettings): void {
     const raised = (now.threshold ?? 0) > (before.threshold ?? 0);
     if (before.policy !== now.policy || raised) {
-      const why = raised ? 'The threshold of its role was raised.' : 'The policy of its role changed.';
+      const why = said(raised ? 'gate_rechecked_threshold' : 'gate_rechecked_policy');
       for (const { provider } of this.#ports.encoders.values()) {
-        if (provider.role === role) this.again(provider.id, `${why} It is being checked again.`);
+        if (provider.role === role) this.again(provider.id, why);
       }
     }
     const space = this.#ports.spaces.current(role);
@@ -151,18 +147,18 @@ export class Verification {
   }
 
   /** Voids and starts anew in every space; false when the provider cannot be probed now. */
-  again(id: ProviderId, sentence: string): boolean {
+  again(id: ProviderId, why: Said): boolean {
     const encoder = this.#ports.encoders.get(id);
     if (encoder === undefined) return false;
-    this.voidAll(id, sentence);
+    this.voidAll(id, why);
     return isProbeable(encoder);
   }
 
-  voidAll(id: ProviderId, sentence: string): void {
+  voidAll(id: ProviderId, why: Said): void {
     const encoder = this.#ports.encoders.get(id);
     if (encoder === undefined) return;
     for (const space of this.#ports.spaces.served(encoder.provider.role)) {
-      this.#ports.findings.void(encoder.provider, space, sentence);
+      this.#ports.findings.void(encoder.provider, space, why);
       this.#forgetTries(keyOf(id, space.id));
       this.#start(id, space);
     }
@@ -205,7 +201,11 @@ export class Verification {
     const { provider } = encoder;
     if (provider.kind === 'cloud' && provider.fingerprint.pin === null) {
       const { fingerprint } = provider;
-      this.#conclude(encoder, space, findings.bare(provider, space, 'no-upstream-pin', NO_PIN_SENTENCE, fingerprint));
+      this.#conclude(
+        encoder,
+        space,
+        findings.bare(provider, space, 'no-upstream-pin', said('gate_no_pin'), fingerprint),
+      );
       return;
     }
     const outcome = await this.#ports.verifier.measure(provider, space.probes, {
@@ -234,7 +234,7 @@ export class Verification {
         this.#unmeasured(
           encoder,
           space,
-          shortSentence(space.limitTokens, outcome.probe),
+          said('gate_short', { limit: space.limitTokens, probe: outcome.probe }),
           outcome.fingerprint ?? provider.fingerprint,
         );
         return;
@@ -242,29 +242,25 @@ export class Verification {
         this.#moved(encoder, space);
         return;
       case 'failed':
-        this.#unmeasured(encoder, space, failureSentence(outcome.reason), outcome.fingerprint);
+        this.#unmeasured(encoder, space, failureSaid(outcome.reason), outcome.fingerprint);
     }
   }
 
   #moved(encoder: Encoder, space: AnchoredSpace): void {
     const key = keyOf(encoder.provider.id, space.id);
     const moves = (this.#moves.get(key) ?? 0) + 1;
-    this.#ports.findings.void(
-      encoder.provider,
-      space,
-      'Its process changed while it was checked. It is being checked again.',
-    );
+    this.#ports.findings.void(encoder.provider, space, said('gate_rechecked_changed'));
     if (moves < MOVED_TRIES) {
       this.#moves.set(key, moves);
       this.#start(encoder.provider.id, space);
       return;
     }
     this.#moves.delete(key);
-    this.#unmeasured(encoder, space, failureSentence('moved'), null);
+    this.#unmeasured(encoder, space, failureSaid('moved'), null);
   }
 
   /** Nothing could be measured. A pass that stands is kept for a few tries: it was given to this very process. */
-  #unmeasured(encoder: Encoder, space: AnchoredSpace, sentence: string, fingerprint: Fingerprint | null): void {
+  #unmeasured(encoder: Encoder, space: AnchoredSpace, why: Said, fingerprint: Fingerprint | null): void {
     const { id } = encoder.provider;
     const key = keyOf(id, space.id);
     const failures = (this.#failures.get(key) ?? 0) + 1;
@@ -275,9 +271,7 @@ export class Verification {
     const stands =
       this.#ports.findings.admitted(id, space.id) && isSame && failures <= this.#ports.timing.toleratedFailures;
     if (!stands) {
-      this.#ports.findings.keep(
-        this.#ports.findings.bare(encoder.provider, space, 'probe-failed', sentence, fingerprint),
-      );
+      this.#ports.findings.keep(this.#ports.findings.bare(encoder.provider, space, 'probe-failed', why, fingerprint));
     }
     this.#start(id, space, backoffMs(failures, this.#ports.timing));
   }

@@ -1,4 +1,5 @@
 import { ERRORS, type ErrorCode, SwitchyardError } from '../domain/errors.ts';
+import { told } from '../domain/said.ts';
 
 /** How a dialect says that something went wrong. */
 export type ErrorForm = 'openai' | 'rerank';
@@ -25,7 +26,9 @@ export function asSwitchyardError(error: unknown): SwitchyardError {
 /** The error object of a dialect as JSON text. */
 export function errorBody(error: SwitchyardError, form: ErrorForm): string {
   const { param = null, ...extra } = error.extra;
-  const members = { message: error.message, type: ERRORS[error.code].type, param, code: error.code, ...extra };
+  const { code, message, says } = error;
+  const beside = says ? { says: told(says).says } : {};
+  const members = { message, type: ERRORS[code].type, param, code, ...beside, ...extra };
   // Cohere's clients read `message`, Jina's `detail`; both find the code in `error`.
   return form === 'rerank'
     ? JSON.stringify({ message: error.message, detail: error.message, code: error.code, error: members })

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type ErrorCode, SwitchyardError } from '../domain/errors.ts';
 import type { RequestId } from '../domain/ids.ts';
+import { said } from '../domain/said.ts';
 import { authenticateKey, bearerToken, matchesToken, peerOf } from './auth.ts';
 import { BODY_LIMITS, type BodyLimits, checkBodyHeaders } from './body.ts';
 import type { ConsoleSessions } from './console-sessions.ts';
@@ -239,7 +240,7 @@ export class Exchanges {
         severity: 'error',
         source: 'gateway',
         code: 'internal_error',
-        sentence: 'A request met a fault of Switchyard itself.',
+        says: said('request_fault'),
         request: state.id,
       });
     }

@@ -110,10 +110,11 @@ export function overview(range: Range, role: RoleId, house: House): Overview {
       marks: house.events
         .recent()
         .filter((event) => event.atMs >= from && MARKS[event.code])
-        .map(({ atMs: at, code, sentence }) => ({
+        .map(({ atMs: at, code, sentence, says }) => ({
           atMs: Math.round(at),
           kind: MARKS[code] ?? 'node',
           sentence: sentence.slice(0, 256),
+          ...(says ? { says } : {}),
         })),
       cooldowns: [...house.cloud.cooldowns(from)],
       gaps: gapsOf(atMs, series.get('alive') ?? [], stepMs),

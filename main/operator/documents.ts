@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Output, RolePatch, SettingsPatch, type SettingsView, type UpdateView } from '../../preload/contract.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import { ROLE_IDS } from '../domain/roles.ts';
+import { type Said, said, saidOf, together } from '../domain/said.ts';
 import { mergeSettings } from './general-settings.ts';
 import type { House } from './house.ts';
 import { patchRole, roleEffect } from './role-views.ts';
@@ -26,7 +27,7 @@ export function appInfo(house: House): Output<'app.info'> {
     encryption: {
       source: vault.source === 'keychain' ? 'os-keychain' : vault.source,
       version: vault.keyVersion,
-      note: vault.weak === null ? null : { code: 'weak_vault', sentence: vault.weak },
+      note: vault.weak,
     },
     store: store.state === 'ok' ? 'ready' : store.state === 'degraded' ? 'read-only' : 'unavailable',
     update: updateOf(house.updates?.state ?? null),
@@ -68,23 +69,25 @@ export async function importSettings(content: string, house: House): Promise<Out
   try {
     document = JSON.parse(content);
   } catch {
-    throw new SwitchyardError('invalid_request', 'This file is not JSON.');
+    throw new SwitchyardError('invalid_request', said('import_not_json'));
   }
   const file = SettingsFile.safeParse(document);
-  if (!file.success) throw new SwitchyardError('invalid_request', 'This file is not an export of settings.');
+  if (!file.success) throw new SwitchyardError('invalid_request', said('import_not_settings'));
   const changed: string[] = [];
-  const skipped: { code: string; sentence: string }[] = [];
+  const skipped: Said[] = [];
   const settings = SettingsPatch.safeParse(file.data.settings);
   if (settings.success) {
     await house.setSettings(mergeSettings(house.settings(), settings.data));
     changed.push('settings');
-  } else skipped.push({ code: 'settings', sentence: 'General settings of another version were left alone.' });
+  } else skipped.push(said('import_settings_left'));
   for (const role of ROLE_IDS) {
     if (!(role in file.data.roles)) continue;
     const patch = RolePatch.safeParse(dropNulls(file.data.roles[role]));
     const error = patch.success ? roleEffect(role, patch.data, house).error : null;
     if (!patch.success || error) {
-      skipped.push({ code: role, sentence: error?.message ?? `Settings of ${role} do not fit this version.` });
+      skipped.push(
+        error ? together(said('import_role_refused', { role }), saidOf(error)) : said('import_role_left', { role }),
+      );
       continue;
     }
     await house.setRole(role, patchRole(house.roles()[role], patch.data));

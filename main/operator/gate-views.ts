@@ -2,7 +2,7 @@ import type { SpaceView, VerdictView } from '../../preload/contract.ts';
 import type { ProviderId, SpaceId } from '../domain/ids.ts';
 import { ROLES } from '../domain/roles.ts';
 import type { Space } from '../gate/space.ts';
-import type { Verdict } from '../gate/verdict.ts';
+import { saidBy, type Verdict } from '../gate/verdict.ts';
 import type { RoutedProvider } from '../router/types.ts';
 import type { House } from './house.ts';
 
@@ -41,7 +41,7 @@ const rowId = (provider: ProviderId, space: SpaceId | null) => `${provider}@${sp
 
 function figures(verdict: Verdict | null) {
   return {
-    reason: verdict ? { code: verdict.kind, sentence: verdict.sentence } : null,
+    reason: verdict ? saidBy(verdict) : null,
     checks: (verdict?.checks ?? []).map((check) => ({ ...check, note: null })),
     minCosine: verdict?.minCosine ?? null,
     meanCosine: verdict?.meanCosine ?? null,

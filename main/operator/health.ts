@@ -1,5 +1,7 @@
 import type { HealthView } from '../../preload/contract.ts';
 import { ROLE_IDS } from '../domain/roles.ts';
+import { type Said, said, told } from '../domain/said.ts';
+import { saidBy } from '../gate/verdict.ts';
 import type { House } from './house.ts';
 
 /** What a room says is wrong; when it began is looked up. */
@@ -23,24 +25,26 @@ export function healthItems(house: House): readonly HealthView[] {
 
 function storeItems({ store }: House): Item[] {
   const health = store.health();
-  const items: Item[] = health.problems.map((sentence, at) => ({
-    id: `store-problem-${at}`,
-    code: 'store_problem',
-    severity: 'warn',
-    title: 'Something about the data folder',
-    sentence,
-    needsPerson: false,
-    page: 'settings',
-    action: 'look',
-  }));
+  const items = health.problems.map(
+    (problem, at): Item => ({
+      id: `store-problem-${at}`,
+      code: 'store_problem',
+      severity: 'warn',
+      ...titled(said('title_store_problem')),
+      ...told(problem),
+      needsPerson: false,
+      page: 'settings',
+      action: 'look',
+    }),
+  );
   if (health.state === 'ok') return items;
   return [
     {
       id: 'store',
       code: 'store_degraded',
       severity: 'error',
-      title: 'The database cannot be written',
-      sentence: health.reason ?? 'Serving goes on from the last good configuration; changes are refused.',
+      ...titled(said('title_store_degraded')),
+      ...told(health.reason ?? said('store_last_good')),
       needsPerson: true,
       page: 'settings',
       action: 'look',
@@ -56,8 +60,8 @@ function discoveryItems({ discovery }: House): Item[] {
       id: 'discovery',
       code: discovery.problem.code,
       severity: 'info',
-      title: 'Machines may not be found by themselves',
-      sentence: discovery.problem.sentence,
+      ...titled(said('title_discovery')),
+      ...told(discovery.problem),
       needsPerson: false,
       page: 'fleet',
       action: 'add-machine',
@@ -77,9 +81,8 @@ function nodeItems(house: House): Item[] {
         id: `node-${id}`,
         code: `node_${state}`,
         severity: state === 'error' || state === 'unreachable' ? 'error' : 'warn',
-        title: `${name} is ${state}`,
-        sentence: problem?.sentence ?? 'One of its engines does not answer.',
-        params: { name },
+        ...titled(said(`title_node_${state}`, { name })),
+        ...told(problem ?? said('engine_silent_one')),
         needsPerson: state === 'error',
         page: 'fleet',
         target: id,
@@ -91,7 +94,7 @@ function nodeItems(house: House): Item[] {
 }
 
 function gateItems(house: House): Item[] {
-  const told = new Set<string>();
+  const seen = new Set<string>();
   return house.gate.verdicts().flatMap((verdict): Item[] => {
     if (verdict.kind === 'pass' || verdict.kind === 'pass-reduced' || verdict.kind === 'unverified') return [];
     const entry = house.catalogue().byId.get(verdict.provider)?.provider;
@@ -102,16 +105,15 @@ function gateItems(house: House): Item[] {
     const [about, name] =
       entry.kind === 'cloud' ? [entry.model, 'OpenRouter'] : [verdict.provider as string, entry.nodeName];
     const id = `gate-${about}-${verdict.space}`;
-    if (told.has(id)) return [];
-    told.add(id);
+    if (seen.has(id)) return [];
+    seen.add(id);
     return [
       {
         id,
         code: `gate_${verdict.kind}`,
         severity: 'warn',
-        title: `${entry.model} on ${name} gets no texts`,
-        sentence: verdict.sentence,
-        params: { model: entry.model.slice(0, 512), name },
+        ...titled(said('title_gate', { model: entry.model.slice(0, 512), name })),
+        ...told(saidBy(verdict)),
         needsPerson: verdict.kind !== 'probe-failed',
         page: 'gate',
         target: verdict.provider,
@@ -131,9 +133,8 @@ function spaceItems(house: House): Item[] {
           id: `space-${role}`,
           code: 'space_anchor_lost',
           severity: 'error',
-          title: `The space of ${role} is lost`,
-          sentence: 'Its reference vectors cannot be read. Import the space from an export.',
-          params: { role },
+          ...titled(said('title_space_anchor_lost', { role })),
+          ...told(said('anchor_lost')),
           needsPerson: true,
           page: 'gate',
           target: space.space.id,
@@ -147,9 +148,8 @@ function spaceItems(house: House): Item[] {
         id: `space-${role}`,
         code: 'space_unfounded',
         severity: 'warn',
-        title: `${role} needs a founder`,
-        sentence: space.reason,
-        params: { role },
+        ...titled(said('title_space_unfounded', { role })),
+        ...told(space.reason),
         needsPerson: true,
         page: 'roles',
         target: role,
@@ -173,22 +173,22 @@ function cloudItems(house: House): Item[] {
       id: 'cloud-key',
       code: 'cloud_no_key',
       severity: 'warn',
-      title: 'No cloud key yet',
-      sentence: 'A role works in the cloud alone and no agent holds the OpenRouter key.',
+      ...titled(said('title_cloud_no_key')),
+      ...told(said('cloud_no_key')),
       needsPerson: true,
       page: 'keys',
       action: 'enter-key',
     });
   }
   for (const holder of holders) {
-    if (lastPush === null || !MISSES_KEY[holder.state]) continue;
+    const title = MISSES_KEY[holder.state];
+    if (lastPush === null || title === undefined) continue;
     items.push({
       id: `cloud-key-${holder.nodeId}`,
       code: `cloud_${holder.state.replace('-', '_')}`,
       severity: holder.state === 'refused' ? 'error' : 'warn',
-      title: `${MISSES_KEY[holder.state]} ${holder.nodeName}`,
-      sentence: holder.reason?.sentence ?? 'Enter the key again.',
-      params: { name: holder.nodeName },
+      ...titled(said(title, { name: holder.nodeName })),
+      ...told(holder.reason ?? said('enter_key_again')),
       needsPerson: true,
       page: 'keys',
       action: 'enter-key',
@@ -199,8 +199,8 @@ function cloudItems(house: House): Item[] {
       id: 'cloud-off',
       code: 'cloud_off',
       severity: 'error',
-      title: 'The cloud account cannot be used',
-      sentence: reason.sentence,
+      ...titled(said('title_cloud_off')),
+      ...told(reason),
       needsPerson: true,
       page: 'budget',
       action: 'see-budget',
@@ -209,8 +209,15 @@ function cloudItems(house: House): Item[] {
   return items;
 }
 
-const MISSES_KEY: Readonly<Record<string, string>> = {
-  'key-missing': 'Key missing on',
-  'key-stale': 'Old key on',
-  refused: 'Key refused for',
+const MISSES_KEY: Readonly<
+  Partial<Record<string, 'title_cloud_key_missing' | 'title_cloud_key_stale' | 'title_cloud_refused'>>
+> = {
+  'key-missing': 'title_cloud_key_missing',
+  'key-stale': 'title_cloud_key_stale',
+  refused: 'title_cloud_refused',
 };
+
+/** A title by its code, and beside it what it says in another language. */
+function titled({ sentence, ...titleSays }: Said): Pick<Item, 'title' | 'titleSays'> {
+  return { title: sentence, titleSays };
+}

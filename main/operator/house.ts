@@ -1,6 +1,7 @@
 import type { RequestTrace } from '../dispatch/trace.ts';
 import type { ProjectId } from '../domain/ids.ts';
 import type { RoleId, RoleSettings } from '../domain/roles.ts';
+import type { Said } from '../domain/said.ts';
 import type { Clock } from '../domain/time.ts';
 import type { Dispatcher } from '../domain/work.ts';
 import type { Catalogue } from '../fleet/catalogue.ts';
@@ -69,6 +70,6 @@ export interface FoundAgent {
 /** Agents seen on the network. */
 export interface DiscoverySource {
   readonly searching: boolean;
-  readonly problem: { readonly code: string; readonly sentence: string } | null;
+  readonly problem: Said | null;
   found(): readonly FoundAgent[];
 }

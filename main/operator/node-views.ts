@@ -1,16 +1,18 @@
 import type { EngineReport } from '../../agent/wire/control.ts';
 import type { EngineView, NodeDetail, NodeView, ProviderView } from '../../preload/contract.ts';
 import { ROLE_IDS } from '../domain/roles.ts';
+import { knownFrom, said } from '../domain/said.ts';
 import type { FleetNode } from '../fleet/fleet-node.ts';
 import type { House } from './house.ts';
 import { providerViews } from './provider-views.ts';
 
-const STATE_SENTENCES: Readonly<Record<string, string>> = {
-  unknown: 'Nothing has been heard of this machine yet.',
-  draining: 'What runs may end; nothing new starts.',
-  maintenance: 'Taken out of service by the operator.',
-  degraded: 'An engine of this machine does not answer.',
-};
+const STATES = {
+  unknown: 'machine_unknown',
+  draining: 'machine_draining',
+  maintenance: 'machine_maintenance',
+  degraded: 'machine_degraded',
+} as const;
+const isTold = (state: string): state is keyof typeof STATES => Object.hasOwn(STATES, state);
 
 export function nodeView(node: FleetNode, providers: readonly ProviderView[], house: House): NodeView {
   const record = house.fleet.record(node.id);
@@ -60,7 +62,7 @@ export function nodeView(node: FleetNode, providers: readonly ProviderView[], ho
 
 function reasonOf(node: FleetNode, state: string): NodeView['reason'] {
   if (node.problem && state !== 'draining' && state !== 'maintenance') return node.problem;
-  return { code: `node_${state}`, sentence: STATE_SENTENCES[state] ?? 'The machine is not ready.' };
+  return said(isTold(state) ? STATES[state] : 'machine_not_ready');
 }
 
 function sum<Item>(items: readonly Item[], value: (item: Item) => number): number {
@@ -87,9 +89,13 @@ function standing(
   noKeyYet: boolean,
 ): Pick<EngineView, 'state' | 'reason'> {
   if (kind === 'openrouter' && state === 'error' && noKeyYet) {
-    return { state: 'no-key', reason: { code: 'key_none', sentence: 'No key was given yet.' } };
+    return { state: 'no-key', reason: said('key_none') };
   }
-  return { state, reason: reason === null ? null : { code: `engine_${state}`, sentence: reason } };
+  // What an engine says in its own words stays in them.
+  return {
+    state,
+    reason: reason === null ? null : (knownFrom(reason) ?? { code: 'engine_says', sentence: reason }),
+  };
 }
 
 /** Points of a machine's last hour, thinned to what a sparkline can show. */

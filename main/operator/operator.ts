@@ -1,6 +1,7 @@
 import { type Input, isOperationName, OPERATIONS, type Operations } from '../../preload/contract.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { NodeId, ProjectId, ProviderId, RequestId, SpaceId } from '../domain/ids.ts';
+import { said, saidOf } from '../domain/said.ts';
 import { listEvents, overview } from './activity.ts';
 import { diagnostics } from './diagnostics.ts';
 import { appInfo, exportSettings, importSettings, settingsView } from './documents.ts';
@@ -43,13 +44,10 @@ export function operatorOf(house: House): Operations {
   const changing = oneByOne();
   const updates = () => {
     if (house.updates) return house.updates;
-    throw new SwitchyardError('not_ready', 'This is not the desktop app. Update it the way it was installed.');
+    throw new SwitchyardError('not_ready', said('not_desktop'));
   };
   const refuseEnrolment = async () => {
-    throw new SwitchyardError(
-      'not_ready',
-      'Installing agents over the network is not set up on this control plane. Start the agent on that machine with npm run agent and add it by address and join code.',
-    );
+    throw new SwitchyardError('not_ready', said('no_enrolment'));
   };
 
   return {
@@ -107,7 +105,7 @@ export function operatorOf(house: House): Operations {
       const { effect, error } = roleEffect(id, patch, house);
       return {
         effect: error && effect === 'plain' ? 'refused' : effect,
-        reasons: error ? [{ code: error.code, sentence: error.message }] : [],
+        reasons: error ? [saidOf(error)] : [],
         founders: effect === 'new-space' ? founders(id) : [],
         leaves: leavingBy(id, patch, house),
       };

@@ -1,11 +1,10 @@
 import type { ProviderView } from '../../preload/contract.ts';
 import { ROLES } from '../domain/roles.ts';
-import { REASONS, type ReasonCode } from '../router/reasons.ts';
+import { said } from '../domain/said.ts';
+import type { ReasonCode } from '../router/reasons.ts';
 import type { ProviderSnapshot } from '../router/snapshot.ts';
 import type { RoutedProvider } from '../router/types.ts';
 import type { House } from './house.ts';
-
-const because = (code: ReasonCode) => ({ code, sentence: REASONS[code].sentence });
 
 /** Why a provider takes no work of its role now, whatever the request; empty when it does. */
 export function standingReasons(provider: RoutedProvider, house: House): readonly ReasonCode[] {
@@ -63,8 +62,8 @@ export function providerView(
   const entry = house.catalogue().byId.get(provider.id);
   const parkedUntilMs = snapshot?.parkedUntilMs ?? null;
   const parked = parkedUntilMs !== null && parkedUntilMs > nowMs;
-  const reasons = standingReasons(provider, house).map(because);
-  if (parked) reasons.push(because('parked'));
+  const reasons = standingReasons(provider, house).map((code) => said(code));
+  if (parked) reasons.push(said('parked'));
   const running = snapshot?.running ?? 0;
   const unreachable = provider.nodeState === 'unreachable' || !provider.reachable;
   return {

@@ -4,9 +4,10 @@ import { ERRORS } from '../domain/errors.ts';
 import type { ProviderId } from '../domain/ids.ts';
 import type { RequestSummary } from '../domain/observation.ts';
 import { ROLES } from '../domain/roles.ts';
+import { type Said, said } from '../domain/said.ts';
 import { TIER_LOADED, TIER_LOCAL } from '../router/choice.ts';
 import type { Explanation } from '../router/explanation.ts';
-import { REASONS, type ReasonCode } from '../router/reasons.ts';
+import { isReasonCode } from '../router/reasons.ts';
 import type { House } from './house.ts';
 
 interface Named {
@@ -65,10 +66,10 @@ export function traceSteps(trace: RequestTrace, house: House): readonly TraceSte
       inputs: ROLES[summary.role].task === 'embed' ? trace.units : null,
       promptTokens: summary.usage?.promptTokens ?? null,
       maxOutputTokens: null,
-      notes: trace.verdicts.map(({ provider, kind, atMs }) => ({
-        code: kind,
-        sentence: `${nameOf(provider, house).name}: ${kind}, checked ${new Date(atMs).toISOString()}, before it was used.`,
-      })),
+      notes: trace.verdicts.map(({ provider, kind, atMs }) => {
+        const { name } = nameOf(provider, house);
+        return said('verdict_noted', { name, kind, checked: new Date(atMs).toISOString() });
+      }),
     },
   ];
   const [first] = trace.choices;
@@ -79,7 +80,7 @@ export function traceSteps(trace: RequestTrace, house: House): readonly TraceSte
     eligible: (first?.eligible ?? []).map(named),
     refused: refused.map(({ provider, reason }) => ({
       ...named(provider),
-      reason: { code: reason, sentence: REASONS[reason as ReasonCode]?.sentence ?? reason },
+      reason: isReasonCode(reason) ? said(reason) : { code: reason, sentence: reason },
     })),
   });
   for (const choice of trace.choices) steps.push(...choiceSteps(choice, trace, house, sinceMonotonic));
@@ -172,25 +173,11 @@ function choiceSteps(
   return steps;
 }
 
-function why({ affinity, copy, spill, candidates, picked }: Explanation): { code: string; sentence: string } {
-  if (copy) return { code: 'copy', sentence: 'It stood idle and would finish the last chunk sooner.' };
-  if (affinity === picked)
-    return { code: 'affinity', sentence: 'It answered this conversation last and still holds its prefix.' };
-  if (spill) return { code: `spill_${spill}`, sentence: SPILL[spill] };
-  if (candidates.provider.length === 1) return { code: 'only_free', sentence: 'It was the only one with a free slot.' };
+function why({ affinity, copy, spill, candidates, picked }: Explanation): Said {
+  if (copy) return said('copy');
+  if (affinity === picked) return said('affinity');
+  if (spill) return said(`spill_${spill}`);
+  if (candidates.provider.length === 1) return said('only_free');
   const tier = candidates.tier[candidates.provider.indexOf(picked)];
-  if (tier === TIER_LOADED && candidates.tier.includes(TIER_LOCAL)) {
-    return {
-      code: 'loaded',
-      sentence: 'Others with a free slot would have had to load the model first.',
-    };
-  }
-  return { code: 'weight', sentence: 'Its turn by weight among those with a free slot.' };
+  return said(tier === TIER_LOADED && candidates.tier.includes(TIER_LOCAL) ? 'loaded' : 'weight');
 }
-
-const SPILL = {
-  no_local: 'No local provider could serve it.',
-  wait_over_threshold: 'The estimated local wait was over the threshold.',
-  waited: 'It had waited as long as the threshold.',
-  local_failed: 'The local attempt failed.',
-} as const;

@@ -2,41 +2,23 @@ import type { FounderView, Output, RolePatch, RoleView } from '../../preload/con
 import { SwitchyardError } from '../domain/errors.ts';
 import type { ProviderId } from '../domain/ids.ts';
 import { ROLE_IDS, ROLES, type RoleId, type RoleSettings } from '../domain/roles.ts';
+import { said, together } from '../domain/said.ts';
 import type { FoundingCandidate } from '../gate/founding.ts';
 import type { RoleSnapshot } from '../router/snapshot.ts';
 import type { House } from './house.ts';
 import { isOpen } from './provider-views.ts';
 
-const seconds = (ms: number) => `${Math.round(ms / 100) / 10} s`;
-
 /** One sentence of what happens to a request of this role now. */
 function nowSentence(role: RoleId, settings: RoleSettings, house: House): RoleView['now'] {
-  if (!settings.enabled) return { code: 'disabled', sentence: 'Switched off: requests are refused.' };
+  if (!settings.enabled) return said('disabled');
   if (ROLES[role].task === 'embed') {
     const space = house.gate.roleSpace(role);
-    if (space.state === 'unfounded') return { code: 'unfounded', sentence: `No vector space yet: ${space.reason}` };
-    if (space.state === 'founding') return { code: 'founding', sentence: 'Its vector space is being founded.' };
-    if (space.state === 'anchor-lost') {
-      return { code: 'anchor_lost', sentence: 'The reference vectors of its space are lost. Import the space.' };
-    }
+    if (space.state === 'unfounded') return together(said('unfounded'), space.reason);
+    if (space.state === 'founding') return said('founding');
+    if (space.state === 'anchor-lost') return said('anchor_lost');
   }
-  switch (settings.policy) {
-    case 'local':
-      return { code: 'local', sentence: 'Local machines only; nothing leaves the network.' };
-    case 'cloud':
-      return { code: 'cloud', sentence: 'The cloud only.' };
-    case 'aggregate':
-      return {
-        code: 'aggregate',
-        sentence: 'Local machines and the cloud pull from one queue; local ones come first.',
-      };
-    case 'backup':
-      return {
-        code: 'backup',
-        sentence: `Local first; to the cloud when the wait would pass ${seconds(settings.maxLocalWaitMs)}.`,
-        params: { time: seconds(settings.maxLocalWaitMs) },
-      };
-  }
+  if (settings.policy === 'backup') return said('backup', { waitMs: settings.maxLocalWaitMs });
+  return said(settings.policy);
 }
 
 function roleView(
@@ -130,10 +112,7 @@ export function roleEffect(
     if (patch.dimension != null || patch.threshold !== undefined || (patch.cutDimensions?.length ?? 0) > 0) {
       return {
         effect: 'plain',
-        error: new SwitchyardError(
-          'invalid_request',
-          `${role} has no vectors: dimension, threshold and cutDimensions do not apply.`,
-        ),
+        error: new SwitchyardError('invalid_request', said('no_vectors', { role })),
       };
     }
     return { effect: 'plain', error: null };
@@ -147,10 +126,7 @@ export function roleEffect(
   if (tooWide !== undefined) {
     return {
       effect: 'plain',
-      error: new SwitchyardError(
-        'invalid_request',
-        `cutDimensions must be below the width ${space.space.width}; ${tooWide} is not.`,
-      ),
+      error: new SwitchyardError('invalid_request', said('cut_too_wide', { width: space.space.width, cut: tooWide })),
     };
   }
   if (after.policy !== before.policy) {
@@ -180,7 +156,7 @@ export function founderView(
     width,
     minCosine: verdict?.minCosine ?? null,
     ready,
-    reason: reason === null ? null : { code: 'cannot_found', sentence: `It cannot found now: ${reason}.` },
+    reason: reason === null ? null : together(said('cannot_found_now'), reason),
   };
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { SwitchyardError } from '../domain/errors.ts';
+import { type Said, said } from '../domain/said.ts';
 import type { Clock } from '../domain/time.ts';
 import { createAccessStore, createNodeStore, createRoleStore, createSettingsStore } from './client-config.ts';
 import {
@@ -14,7 +15,7 @@ import {
   createTraceStore,
   createUsageStore,
 } from './client-records.ts';
-import { FAULT_SENTENCES, type FaultKind } from './faults.ts';
+import { FAULTS_SAID, type FaultKind } from './faults.ts';
 import { dataFiles, ensurePrivateFolder, removeLeftovers } from './files.ts';
 import { findKeySource, type KeySource, type KeySourceOptions } from './key-source.ts';
 import type { Keyring } from './keyring.ts';
@@ -100,8 +101,8 @@ export class SqliteStore implements ports.Store {
   #lock: OwnerLock | null = null;
   #keySource: KeySource | null = null;
   #state: ports.StoreHealth['state'] = 'stopped';
-  #reason: string | null = null;
-  #problems: readonly string[] = [];
+  #reason: Said | null = null;
+  #problems: readonly Said[] = [];
   /** Null: the thread has the key file. */
   #keyring: Keyring | null = null;
   #keyVersion = 0;
@@ -147,7 +148,7 @@ export class SqliteStore implements ports.Store {
       onCrash: () => {
         if (this.#state === 'stopped') return;
         this.#restarts += 1;
-        this.#setState('degraded', 'The database thread stopped and is being started again.');
+        this.#setState('degraded', said('store_thread_stopped'));
       },
       onRespawn: () => void this.#recover('open'),
     });
@@ -286,17 +287,17 @@ export class SqliteStore implements ports.Store {
     this.#keyVersion = opened.keyVersion;
     this.#problems = opened.problems;
     if (opened.fault === null) this.#setState('ok', null);
-    else this.#setState('degraded', FAULT_SENTENCES[opened.fault]);
+    else this.#setState('degraded', FAULTS_SAID[opened.fault]);
     for (const listener of this.#changeListeners) listener('all');
   }
 
   /** What an answer of the thread says about the database. A working call ends an outage only through `#recover`. */
   #hear(fault: FaultKind | null): void {
-    if (fault !== null && this.#state !== 'stopped') this.#setState('degraded', FAULT_SENTENCES[fault]);
+    if (fault !== null && this.#state !== 'stopped') this.#setState('degraded', FAULTS_SAID[fault]);
   }
 
-  #setState(state: ports.StoreHealth['state'], reason: string | null): void {
-    const isNew = state !== this.#state || reason !== this.#reason;
+  #setState(state: ports.StoreHealth['state'], reason: Said | null): void {
+    const isNew = state !== this.#state || reason?.code !== this.#reason?.code;
     this.#state = state;
     this.#reason = reason;
     if (isNew) for (const listener of this.#healthListeners) listener(this.health());

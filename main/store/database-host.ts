@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { SwitchyardError } from '../domain/errors.ts';
+import { said } from '../domain/said.ts';
 import type { GateSnapshot } from '../gate/store-port.ts';
 import { backUp, type Db, openDatabase, openReadOnly, usedBytes } from './database.ts';
 import { type FaultKind, faultOf, NotOurDatabase, unavailable } from './faults.ts';
@@ -249,15 +250,8 @@ export class DatabaseHost {
       apiKeys: rooms.access.apiKeys(),
     };
     const closed = configuration.nodes.filter(({ key }) => key === null).map(({ record }) => record.name);
-    const problems = closed.map(
-      (name) =>
-        `The key of machine ${JSON.stringify(name)} does not open with this keyring. Give the keyring that sealed it, or pair it again.`,
-    );
-    if (this.#isRebuilt) {
-      problems.push(
-        'The database was missing. Its configuration came back from the last good copy; its history is lost.',
-      );
-    }
+    const problems = closed.map((name) => said('store_node_key', { name }));
+    if (this.#isRebuilt) problems.push(said('store_rebuilt'));
     return { configuration, keyVersion: this.#vaultOrThrow().keyVersion, problems };
   }
 

@@ -1,17 +1,17 @@
 import Database from 'better-sqlite3';
 import { SwitchyardError } from '../domain/errors.ts';
+import { type Said, said } from '../domain/said.ts';
 
 /** Why the database did not do what it was asked. `refused`: it works, but what was asked breaks a rule of the schema. */
 export type FaultKind = 'locked' | 'full' | 'damaged' | 'unreachable' | 'read-only' | 'refused';
 
-export const FAULT_SENTENCES: Readonly<Record<FaultKind, string>> = {
-  locked: 'Another program holds the database locked. Changes are refused until it lets go.',
-  full: 'The disk, or the size allowed for the database, is full. Changes are refused until there is room.',
-  damaged: 'The database file is damaged. Changes are refused; stop Switchyard and restore a backup.',
-  unreachable:
-    'The database file cannot be read or written. Changes are refused; look at the disk and its permissions.',
-  'read-only': 'The database file is read-only. Changes are refused until it can be written.',
-  refused: 'The database refused a value that breaks its rules.',
+export const FAULTS_SAID: Readonly<Record<FaultKind, Said>> = {
+  locked: said('store_locked'),
+  full: said('store_full'),
+  damaged: said('store_damaged'),
+  unreachable: said('store_unreachable'),
+  'read-only': said('store_read_only'),
+  refused: said('store_refused'),
 };
 
 /** Sorts an error of SQLite by its code; null for any other error. Its message is dropped: it may quote values. */
@@ -31,5 +31,5 @@ export class NotOurDatabase extends Error {}
 
 /** What other rooms hear of a fault. */
 export function unavailable(kind: FaultKind): SwitchyardError {
-  return new SwitchyardError('store_unavailable', FAULT_SENTENCES[kind]);
+  return new SwitchyardError('store_unavailable', FAULTS_SAID[kind]);
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { SwitchyardError } from '../domain/errors.ts';
+import { type Said, said } from '../domain/said.ts';
 import { dataFiles, writeWhole } from './files.ts';
 import { Keyring } from './keyring.ts';
 import type { VaultReport } from './ports.ts';
@@ -10,8 +11,8 @@ export interface Keychain {
   /** Bytes that only this user of this machine can turn back. */
   protect(text: string): Promise<Uint8Array>;
   reveal(bytes: Uint8Array): Promise<string>;
-  /** A sentence when it protects nothing (`basic_text`); null when it does. */
-  readonly weak: string | null;
+  /** Said when it protects nothing (`basic_text`); null when it does. */
+  readonly weak: Said | null;
 }
 
 /** Where the keyring comes from; at most one of `text` and `file`. Without any: a key file in the data folder, which stays when a keychain comes later. */
@@ -25,15 +26,12 @@ export interface KeySourceOptions {
 
 export interface KeySource {
   readonly source: VaultReport['source'];
-  readonly weak: string | null;
+  readonly weak: Said | null;
   /** Null: the store's thread reads or makes the key file. */
   readonly keyring: Keyring | null;
   /** The keyring to rotate to: read again, or with a new key. Null: the thread renews the key file. */
   renew(): Promise<Keyring | null>;
 }
-
-const KEY_FILE_WARNING =
-  'The vault is sealed with a key file that lies beside the database: who copies the folder has both. Set SWITCHYARD_KEYRING to keep the key elsewhere.';
 
 /** Throws `vault_locked` with a sentence that quotes nothing of the key. */
 export async function findKeySource(folder: string, options: KeySourceOptions): Promise<KeySource> {
@@ -59,7 +57,7 @@ export async function findKeySource(folder: string, options: KeySourceOptions): 
       'The key of this data folder is in the keychain of the desktop app. Start that one, or choose another folder with --data-dir.',
     );
   }
-  return { source: 'key-file', weak: KEY_FILE_WARNING, keyring: null, renew: async () => null };
+  return { source: 'key-file', weak: said('vault_key_file'), keyring: null, renew: async () => null };
 }
 
 function readKeyringFile(file: string): string {

@@ -3,6 +3,7 @@ import type { NodeId, ProjectId, ProviderId, RequestId } from '../domain/ids.ts'
 import type { RequestSummary } from '../domain/observation.ts';
 import type { ProviderKind } from '../domain/policy.ts';
 import type { RoleId, RoleSettings } from '../domain/roles.ts';
+import type { Said } from '../domain/said.ts';
 import type { GateStore } from '../gate/store-port.ts';
 import type { ApiKey, IdempotencyStore, KeyDirectory } from '../gateway/ports.ts';
 import type { ClosedStep, SeriesRange } from '../telemetry/time-series.ts';
@@ -304,8 +305,8 @@ export interface VaultReport {
   readonly source: 'environment' | 'file' | 'keychain' | 'key-file';
   /** Version that seals new rows. */
   readonly keyVersion: number;
-  /** A sentence when the key is no real protection (a key file beside the database, a keychain of `basic_text`). */
-  readonly weak: string | null;
+  /** Said when the key is no real protection (a key file beside the database, a keychain of `basic_text`). */
+  readonly weak: Said | null;
 }
 
 export interface VaultAdmin {
@@ -328,8 +329,8 @@ export interface Maintenance {
 export interface StoreHealth {
   /** `degraded`: the snapshot serves, changes are refused. `stopped`: before start and after stop. */
   readonly state: 'ok' | 'degraded' | 'stopped';
-  /** Why it is degraded, in a sentence of ours; null when it is not. */
-  readonly reason: string | null;
+  /** Why it is degraded; null when it is not. */
+  readonly reason: Said | null;
   /** Records waiting to be written. */
   readonly buffered: number;
   /** Records turned away by the bound of the buffer since the start, by kind. */
@@ -338,7 +339,7 @@ export interface StoreHealth {
   readonly restarts: number;
   readonly databaseBytes: number;
   /** Things a person should know: a weak vault, documents that could not be understood, node keys that do not open. */
-  readonly problems: readonly string[];
+  readonly problems: readonly Said[];
 }
 
 export const RECORD_KINDS = ['usage', 'trace', 'event', 'series', 'used', 'budget'] as const;

@@ -1,5 +1,6 @@
 import type { NodeId, ProviderId } from '../domain/ids.ts';
 import { defaultRoleSettings, isRoleId, type RoleId, type RoleSettings } from '../domain/roles.ts';
+import { type Said, said } from '../domain/said.ts';
 import type { ApiKey } from '../gateway/ports.ts';
 import type { ApiKeyRecord, Json, NodeRecord, PendingPairingRecord, ProjectRecord, Versioned } from './ports.ts';
 import type { BaseWeight, NodeChange } from './repositories/nodes.ts';
@@ -28,7 +29,7 @@ export class Snapshot {
   readonly #idByHash = new Map<string, string>();
   #adminTokenSha256: string | null = null;
   #budget: Json = null;
-  #problems: readonly string[] = [];
+  #problems: readonly Said[] = [];
 
   /** Takes over what the database holds. */
   replace(configuration: Configuration): void {
@@ -51,7 +52,7 @@ export class Snapshot {
   }
 
   /** Documents that could not be understood. */
-  get problems(): readonly string[] {
+  get problems(): readonly Said[] {
     return this.#problems;
   }
 
@@ -60,10 +61,7 @@ export class Snapshot {
     if (name.startsWith(ROLE) && isRoleId(role)) {
       const settings = readRoleDocument(role, body);
       if (!settings) {
-        this.#problems = [
-          ...this.#problems,
-          `The settings of role ${role} cannot be understood. It is switched off until they are saved again.`,
-        ];
+        this.#problems = [...this.#problems, said('store_role_unread', { role })];
       }
       this.#roles.set(role, { version, value: settings ?? closedRoleSettings(role) });
       return;
@@ -73,18 +71,13 @@ export class Snapshot {
       // Not null: null is a budget that was never saved, which starts unpaused.
       this.#budget = value ?? 'unreadable';
       if (value === undefined) {
-        this.#problems = [
-          ...this.#problems,
-          'What was spent in the cloud cannot be read. The cloud is paused; resume it when you have looked at the spending caps.',
-        ];
+        this.#problems = [...this.#problems, said('store_budget_unread')];
       }
     }
     if (!name.startsWith(SETTINGS)) return;
     if (value === undefined) {
-      this.#problems = [
-        ...this.#problems,
-        `The settings "${name.slice(SETTINGS.length)}" cannot be read and are ignored.`,
-      ];
+      const settings = name.slice(SETTINGS.length);
+      this.#problems = [...this.#problems, said('store_settings_unread', { settings })];
     } else this.#settings.set(name.slice(SETTINGS.length), { version, value });
   }
 

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../domain/errors.ts';
 import type { EventRecord } from '../domain/events.ts';
 import type { NodeId, ProviderId, RequestId, SpaceId } from '../domain/ids.ts';
+import type { Said } from '../domain/said.ts';
 import type { LedgerRange } from '../gate/ledger.ts';
 import type { GateSnapshot, StoredFirst, StoredSpace, VerdictPoint } from '../gate/store-port.ts';
 import type { Verdict } from '../gate/verdict.ts';
@@ -50,7 +51,7 @@ export interface Opened {
   readonly configuration: Configuration;
   readonly keyVersion: number;
   /** Sentences for people. */
-  readonly problems: readonly string[];
+  readonly problems: readonly Said[];
 }
 
 export type BatchItem =

@@ -1,4 +1,5 @@
 import { SwitchyardError } from '../domain/errors.ts';
+import { said } from '../domain/said.ts';
 import type { Clock } from '../domain/time.ts';
 import type { FaultKind } from './faults.ts';
 import type { WorkerApi, WorkerCall, WorkerMethod, WorkerReply } from './worker-api.ts';
@@ -33,8 +34,7 @@ const LONGEST_PAUSE_MS = 5_000;
 /** A thread that lived this long starts the pauses anew when it dies. */
 const STABLE_MS = 60_000;
 
-const stopped = (): SwitchyardError =>
-  new SwitchyardError('store_unavailable', 'The database thread stopped and is being started again.');
+const stopped = (): SwitchyardError => new SwitchyardError('store_unavailable', said('store_thread_stopped'));
 
 /** Typed calls into the store's thread, which is started again when it dies. */
 export class WorkerChannel {

@@ -1,4 +1,5 @@
 import type { EventRecord, EventSink, NewEvent } from '../domain/events.ts';
+import { told } from '../domain/said.ts';
 import type { Clock, Random } from '../domain/time.ts';
 
 /** Events kept in memory for readers that come later; the store keeps 30 days. */
@@ -26,7 +27,7 @@ export class EventLog implements EventSink {
     this.#random = random;
   }
 
-  record(event: NewEvent): void {
+  record({ says, code = says.code, ...event }: NewEvent): void {
     this.#sequence += 1;
     const suffix = Math.floor(this.#random() * 0x1_0000)
       .toString(16)
@@ -34,6 +35,8 @@ export class EventLog implements EventSink {
     const atMs = this.#clock.wallMs();
     const record: EventRecord = {
       ...event,
+      code,
+      ...told(says),
       needsPerson: event.needsPerson ?? false,
       atMs,
       id: `${Math.floor(atMs).toString(36)}-${this.#sequence.toString(36)}${suffix}`,

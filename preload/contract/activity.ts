@@ -8,9 +8,9 @@ import {
   ms,
   Nothing,
   Range,
-  Reason,
   RoleName,
   read,
+  Says,
   Series,
   text,
   usd,
@@ -25,6 +25,7 @@ export const EventView = z.object({
   source: z.string().max(64),
   code: z.string().max(64),
   sentence: text,
+  says: Says.optional(),
   needsPerson: z.boolean(),
   requestId: id.nullable(),
   nodeId: id.nullable(),
@@ -39,8 +40,9 @@ export const HealthView = z.object({
   severity: SeverityName,
   title: label,
   sentence: text,
-  /** Names and figures inside title and sentence, for a console in another language. */
-  params: Reason.shape.params,
+  says: Says.optional(),
+  /** The title by code and figures, as `says` is the sentence. */
+  titleSays: Says.optional(),
   sinceMs: atMs,
   /** A person has to do something; the rest heals by itself. */
   needsPerson: z.boolean(),
@@ -72,6 +74,7 @@ export const MarkView = z.object({
   atMs,
   kind: z.enum(['cut', 'node', 'gate', 'restart']),
   sentence: label,
+  says: Says.optional(),
 });
 export type MarkView = z.infer<typeof MarkView>;
 export const SpanView = z.object({ fromMs: atMs, toMs: atMs });

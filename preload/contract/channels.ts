@@ -1,3 +1,5 @@
+import type { Says } from './common.ts';
+
 /** The only place that names an IPC channel. Everything else travels inside these as a name of the contract. */
 export const CHANNELS = {
   /** invoke(name, input) -> Answer */
@@ -15,4 +17,10 @@ export const CHANNELS = {
 /** How every call ends on the wire: a value, or a code with our own sentence. Nothing foreign passes. */
 export type Answer<Value = unknown> =
   | { readonly ok: true; readonly value: Value }
-  | { readonly ok: false; readonly code: string; readonly detail: string | null };
+  | {
+      readonly ok: false;
+      readonly code: string;
+      readonly detail: string | null;
+      /** `detail` by code and figures, where it has one. */
+      readonly says?: Says;
+    };

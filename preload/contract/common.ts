@@ -51,12 +51,22 @@ export const KindName = z.enum(['local', 'cloud']);
  * A machine-readable code with the sentence that we wrote for it, in English. `params` are the names and figures inside the
  * sentence, so that a console in another language can say it anew; it keeps the English where it cannot.
  */
-export const Reason = z.object({
+const Part = z.object({
   code: z.string().max(64),
   sentence: text,
-  params: z.record(z.string().max(32), z.union([z.string().max(512), z.number()])).optional(),
+  params: z
+    .record(z.string().max(32), z.union([z.string().max(1024), z.number()]))
+    .readonly()
+    .optional(),
+});
+export const Reason = Part.extend({
+  /** Further sentences, which `sentence` has too. */
+  more: z.array(Part).max(4).readonly().optional(),
 });
 export type Reason = z.infer<typeof Reason>;
+/** A sentence that stands beside, by code and figures. Absent in what was stored before there were any. */
+export const Says = Reason.omit({ sentence: true });
+export type Says = z.infer<typeof Says>;
 
 /** A document to save: exports and bundles. They never carry keys, hashes, tokens or prompts. */
 export const FileOut = z.object({ fileName: z.string().max(255), mediaType: z.string().max(100), content: z.string() });

@@ -4,8 +4,10 @@
  */
 export { PRIORITY_CLASSES } from '../../main/domain/classes.ts';
 export { ERRORS } from '../../main/domain/errors.ts';
+export { ERRORS_FR } from '../../main/domain/errors-fr.ts';
 export { POLICIES } from '../../main/domain/policy.ts';
 export { ROLE_IDS } from '../../main/domain/roles.ts';
+export { type Language, SENTENCES, sayIn } from '../../main/domain/said.ts';
 export { VERDICT_KINDS } from '../../main/domain/verdict.ts';
 
 export const PAGE_IDS = [

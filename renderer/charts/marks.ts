@@ -6,11 +6,13 @@ import type { ChartMark } from './time-series.tsx';
 const SAME_MS = 1500;
 
 /** Marks with a word that fits beside their line: a cut says from how many permits to how many. */
-export function chartMarks(marks: readonly MarkView[], cuts: BudgetView['cuts'], { t, f }: I18n): readonly ChartMark[] {
-  return marks.map(({ atMs, kind, sentence }) => {
+export function chartMarks(marks: readonly MarkView[], cuts: BudgetView['cuts'], i18n: I18n): readonly ChartMark[] {
+  const { t, f } = i18n;
+  return marks.map(({ atMs, kind, sentence: english, says }) => {
+    const sentence = i18n.sayBeside(english, says);
     if (kind === 'restart') return { atMs, sentence, label: t('mark.restart') };
     // "studio: the connection broke" is told at the cursor; beside the line stands who it was.
-    if (kind !== 'cut') return { atMs, sentence, label: sentence.split(': ', 1)[0] ?? sentence };
+    if (kind !== 'cut') return { atMs, sentence, label: String(says?.params?.name ?? english.split(': ', 1)[0]) };
     const cut = nearest(cuts, atMs);
     if (!cut) return { atMs, sentence, label: t('mark.cut') };
     const label = t('mark.cutFromTo', { from: f.number(cut.from), to: f.number(cut.to) });

@@ -12,19 +12,25 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
+/** French counts octets and days (jours), and lets no line end between a figure and its unit. */
+const UNITS = {
+  en: { space: ' ', day: 'd', bytes: ['B', 'kB', 'MB', 'GB'] },
+  fr: { space: '\u00a0', day: 'j', bytes: ['o', 'ko', 'Mo', 'Go'] },
+} as const;
+
 export interface Formats {
   readonly locale: string;
   /** Whole or with the given digits after the point. */
   number(value: Maybe, digits?: number): string;
   /** 0 to 1 -> "77 %". */
   percent(share: Maybe): string;
-  /** Two significant units at most: "84 ms", "1.8 s", "2 s", "12 s", "4 min", "2 h 5 min", "3 d". */
+  /** Two significant units at most: "84 ms", "1.8 s", "2 s", "12 s", "4 min", "2 h 5 min", "3 d" (in French "3 j"). */
   duration(ms: Maybe): string;
   /** "42 s ago"; under a second "now". */
   age(ms: Maybe): string;
   /** Gigabytes without unit, for a column whose head names it. */
   gigabytes(bytes: Maybe): string;
-  /** With unit: "118 B", "310 MB". */
+  /** With unit: "118 B", "310 MB"; in French "310 Mo". */
   bytes(bytes: Maybe): string;
   usd(value: Maybe): string;
   /** Cut, not rounded, at four digits: 0.98996 must not read as a pass of 0.99. */
@@ -76,40 +82,43 @@ export function createFormats(locale: string, words: FormatWords, timeZone?: str
   const usdCents = dollars(2);
   const usdFine = dollars(4);
   const number = (value: number, digits = 0) => digitsFormat(digits).format(value);
+  const units = UNITS[locale.startsWith('fr') ? 'fr' : 'en'];
+  const measured = (value: number, digits: number, unit: string) => `${number(value, digits)}${units.space}${unit}`;
   const known = (value: Maybe, show: (value: number) => string) =>
     value === null || value === undefined || Number.isNaN(value) ? UNKNOWN : show(value);
 
   const duration = (ms: number): string => {
-    if (ms > 0 && ms < 10 && !Number.isInteger(ms)) return `${number(ms, 1)} ms`;
-    if (ms < SECOND) return `${number(Math.round(ms))} ms`;
-    if (ms < 10 * SECOND) return `${number(ms / SECOND, ms % SECOND === 0 ? 0 : 1)} s`;
-    if (ms < MINUTE) return `${number(Math.floor(ms / SECOND))} s`;
-    if (ms < HOUR) return `${number(Math.floor(ms / MINUTE))} min`;
+    if (ms > 0 && ms < 10 && !Number.isInteger(ms)) return measured(ms, 1, 'ms');
+    if (ms < SECOND) return measured(Math.round(ms), 0, 'ms');
+    if (ms < 10 * SECOND) return measured(ms / SECOND, ms % SECOND === 0 ? 0 : 1, 's');
+    if (ms < MINUTE) return measured(Math.floor(ms / SECOND), 0, 's');
+    if (ms < HOUR) return measured(Math.floor(ms / MINUTE), 0, 'min');
     if (ms < DAY) {
       const minutes = Math.floor((ms % HOUR) / MINUTE);
-      const hours = `${number(Math.floor(ms / HOUR))} h`;
-      return ms < 10 * HOUR && minutes > 0 ? `${hours} ${minutes} min` : hours;
+      const hours = measured(Math.floor(ms / HOUR), 0, 'h');
+      return ms < 10 * HOUR && minutes > 0 ? `${hours}${units.space}${measured(minutes, 0, 'min')}` : hours;
     }
-    return `${number(Math.floor(ms / DAY))} d`;
+    return measured(Math.floor(ms / DAY), 0, units.day);
   };
 
   return {
     locale,
     number: (value, digits) => known(value, (v) => number(v, digits)),
-    percent: (share) => known(share, (v) => `${number(Math.round(v * 100))} %`),
+    percent: (share) => known(share, (v) => measured(Math.round(v * 100), 0, '%')),
     duration: (ms) => known(ms, (v) => duration(Math.max(0, v))),
     age: (ms) =>
       known(ms, (v) =>
         v < SECOND
           ? words.now
-          : words.ago.replace('{age}', v < MINUTE ? `${number(Math.floor(v / SECOND))} s` : duration(v)),
+          : words.ago.replace('{age}', v < MINUTE ? measured(Math.floor(v / SECOND), 0, 's') : duration(v)),
       ),
     gigabytes: (bytes) => known(bytes, (v) => number(v / 1e9, 1)),
     bytes: (bytes) =>
       known(bytes, (v) => {
-        if (v < 1e3) return `${number(v)} B`;
-        if (v < 1e6) return `${number(v / 1e3)} kB`;
-        return v < 1e9 ? `${number(v / 1e6)} MB` : `${number(v / 1e9, 1)} GB`;
+        const [one, kilo, mega, giga] = units.bytes;
+        if (v < 1e3) return measured(v, 0, one);
+        if (v < 1e6) return measured(v / 1e3, 0, kilo);
+        return v < 1e9 ? measured(v / 1e6, 0, mega) : measured(v / 1e9, 1, giga);
       }),
     usd: (value) =>
       known(value, (v) => {

@@ -13,8 +13,9 @@ export const EventRow = memo(function EventRow(props: {
   readonly title: string | null;
   readonly topPx: number;
 }): ReactElement {
-  const { t, f } = useI18n();
+  const { t, f, sayBeside } = useI18n();
   const { event, title } = props;
+  const sentence = sayBeside(event.sentence, event.says);
   return (
     <li className="event" style={{ transform: `translateY(${props.topPx}px)` }}>
       <time className="num" dateTime={new Date(event.atMs).toISOString()} title={f.moment(event.atMs)}>
@@ -22,9 +23,9 @@ export const EventRow = memo(function EventRow(props: {
       </time>
       <Status tone={SEVERITY_TONE[event.severity]}>{t(`severity.${event.severity}`)}</Status>
       <span className="quiet">{event.source}</span>
-      <span className="sentence" title={event.sentence}>
+      <span className="sentence" title={sentence}>
         {title && <b>{title}: </b>}
-        {event.sentence}
+        {sentence}
       </span>
       {event.requestId ? (
         <a href={placeHash('requests', event.requestId)}>{t('events.trace')}</a>

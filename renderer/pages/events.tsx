@@ -16,7 +16,8 @@ const PAGE_SIZE = 1000;
 
 /** What happened, oldest above, newest below. Following stops when one scrolls up, and says how much is new. */
 export function EventsPage(): ReactElement {
-  const { t, f } = useI18n();
+  const i18n = useI18n();
+  const { t, f } = i18n;
   const { transport } = useConsole();
   const live = useTopic('events');
   const verdicts = useTopic('gate');
@@ -35,7 +36,7 @@ export function EventsPage(): ReactElement {
   }, [loaded, live]);
   // Typing goes on while a long log is searched.
   const searched = useDeferredValue(search);
-  const shown = useMemo(() => filterEvents(all, least, searched), [all, least, searched]);
+  const shown = useMemo(() => filterEvents(all, least, searched, i18n), [all, least, searched, i18n]);
   const hasLive = live !== undefined;
   // biome-ignore lint/correctness/useExhaustiveDependencies: asked once, of what was there first
   useEffect(() => {

@@ -27,13 +27,13 @@ export function NeedsYou(): ReactElement {
 }
 
 function Items({ items }: { readonly items: readonly HealthView[] }): ReactElement {
-  const { t, say, sayTitle } = useI18n();
+  const { t, sayBeside } = useI18n();
   return (
     <ol className="needs">
       {items.map((item) => (
         <li key={item.id} className={item.severity}>
-          <b>{sayTitle(item)}</b>
-          <p>{say(item)}</p>
+          <b>{sayBeside(item.title, item.titleSays)}</b>
+          <p>{sayBeside(item.sentence, item.says)}</p>
           <a href={placeHash(item.page, item.target)}>{t(`go.${item.action}`, { page: t(`page.${item.page}`) })}</a>
         </li>
       ))}

@@ -233,7 +233,7 @@ function Data({ app }: { readonly app: AppView | null }): ReactElement {
       </div>
       {rotate.data && <Note tone="ok">{t('settings.rotated', { rows: f.number(rotate.data.rows) })}</Note>}
       {bring.data?.skipped.map((reason) => (
-        <Note key={reason.code} tone="warn">
+        <Note key={reason.sentence} tone="warn">
           {say(reason)}
         </Note>
       ))}

@@ -1,4 +1,5 @@
 import type { EventView } from '../../preload/contract.ts';
+import type { I18n } from '../i18n/i18n.tsx';
 
 /** Most events that a page holds: what a person may still scroll through. */
 export const MOST_EVENTS = 100_000;
@@ -64,23 +65,34 @@ function firstNotBefore(events: readonly EventView[], event: EventView): number 
 
 export type Least = 'info' | 'warn' | 'error';
 const RANK: Readonly<Record<EventView['severity'], number>> = { info: 0, warn: 1, error: 2 };
-/** What a search looks at, made once per event. */
-const hays = new WeakMap<EventView, string>();
+/** How an event's sentence reads in the console's language. */
+export type Telling = Pick<I18n, 'sayBeside'>;
+/** What a search looks at, made once per event and language. */
+const haysOf = new WeakMap<Telling, WeakMap<EventView, string>>();
+const AS_STORED: Telling = { sayBeside: (sentence) => sentence };
 
-function hayOf(event: EventView): string {
+function hayOf(event: EventView, telling: Telling): string {
+  const hays = haysOf.get(telling) ?? new WeakMap<EventView, string>();
+  haysOf.set(telling, hays);
   let hay = hays.get(event);
   if (hay === undefined) {
-    hay = `${event.sentence} ${event.code} ${event.source} ${event.requestId ?? ''}`.toLowerCase();
+    hay =
+      `${telling.sayBeside(event.sentence, event.says)} ${event.code} ${event.source} ${event.requestId ?? ''}`.toLowerCase();
     hays.set(event, hay);
   }
   return hay;
 }
 
 /** Events of at least a severity that contain a text, in any case. */
-export function filterEvents(events: readonly EventView[], least: Least, search: string): readonly EventView[] {
+export function filterEvents(
+  events: readonly EventView[],
+  least: Least,
+  search: string,
+  telling: Telling = AS_STORED,
+): readonly EventView[] {
   const wanted = search.trim().toLowerCase();
   if (least === 'info' && wanted === '') return events;
   return events.filter(
-    (event) => RANK[event.severity] >= RANK[least] && (wanted === '' || hayOf(event).includes(wanted)),
+    (event) => RANK[event.severity] >= RANK[least] && (wanted === '' || hayOf(event, telling).includes(wanted)),
   );
 }

@@ -7,6 +7,7 @@ import type {
   OperationName,
   Output,
   PageId,
+  Says,
   TopicName,
   TopicUpdate,
 } from '../../preload/contract.ts';
@@ -237,10 +238,11 @@ export class BrowserTransport implements Transport {
       throw new CallError('console_disconnected');
     }
     if (response.ok) return body;
-    const { error } = (body ?? {}) as { error?: { code?: unknown; message?: unknown } };
+    const { error } = (body ?? {}) as { error?: { code?: unknown; message?: unknown; says?: Says } };
     throw new CallError(
       typeof error?.code === 'string' ? error.code : 'internal_error',
       typeof error?.message === 'string' ? error.message : null,
+      error?.says,
     );
   }
 }

@@ -67,6 +67,6 @@ export class IpcTransport implements Transport {
       throw new CallError('console_disconnected');
     }
     if (answer.ok) return answer.value;
-    throw new CallError(answer.code, answer.detail);
+    throw new CallError(answer.code, answer.detail, answer.says);
   }
 }

@@ -5,6 +5,7 @@ import type {
   OperationName,
   Output,
   PageId,
+  Says,
   TopicName,
   TopicUpdate,
 } from '../../preload/contract.ts';
@@ -30,16 +31,18 @@ export interface Transport {
   stop(): void;
 }
 
-/** A refused or failed operation: a stable code, and our own sentence where there is one. */
+/** A refused or failed operation: a stable code, and our own sentence where there is one, in English and as code and figures. */
 export class CallError extends Error {
   readonly code: string;
   readonly detail: string | null;
+  readonly says: Says | null;
 
-  constructor(code: string, detail: string | null = null) {
+  constructor(code: string, detail: string | null = null, says: Says | null | undefined = null) {
     super(code);
     this.name = 'CallError';
     this.code = code;
     this.detail = detail;
+    this.says = says ?? null;
   }
 }
 

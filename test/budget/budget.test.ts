@@ -121,7 +121,7 @@ describe('sentences', () => {
       '64 permits: the key may still spend 412.00 USD.',
     );
     expect(sentence((b) => b.discovered({ ...facts, rpm: 600 }, 0))).toBe(
-      '20 permits: 600 requests per minute at 2.0 s per call.',
+      '20 permits: 600 requests per minute at 2 s per call.',
     );
     expect(sentence((b) => b.discovered({ ...facts, creditUsd: 0 }, 0))).toBe(
       'Off: the key may spend nothing more. Free models keep 4 permits.',

@@ -10,6 +10,7 @@ import { trayCanBeSeen } from '../../main/desktop/tray.ts';
 import { menuFingerprint, statusLine, trayTemplate } from '../../main/desktop/tray-menu.ts';
 import { placeWindow, readWindowState, writeWindowState } from '../../main/desktop/window-state.ts';
 import { languageOf } from '../../main/desktop/words.ts';
+import { said } from '../../main/domain/said.ts';
 import { CLOUD, HEALTH, NODES, ROLES } from '../support/console-data.ts';
 
 const standing = { nodes: NODES, roles: ROLES, health: HEALTH, cloud: CLOUD };
@@ -71,7 +72,11 @@ describe('the tray', () => {
 describe('notifications', () => {
   it('tell once of what begins to need a person, and not of what was there at the start', () => {
     const shown: string[] = [];
-    const notifier = new Notifier({ show: (title) => shown.push(title), open: () => undefined });
+    const notifier = new Notifier({
+      show: (title) => shown.push(title),
+      open: () => undefined,
+      language: () => 'en',
+    });
     const [first, second, third] = HEALTH;
     if (!first || !second || !third) throw new Error('no health items');
     notifier.update([first]);
@@ -81,6 +86,29 @@ describe('notifications', () => {
     notifier.setEnabled(false);
     notifier.update([first, second, third]);
     expect(shown).toEqual(['Key missing on workstation-2']);
+  });
+
+  it('speak the language chosen at that moment, and so does the last alert in the tray', () => {
+    const shown: string[] = [];
+    let language: 'en' | 'fr' = 'en';
+    const ports = { open: () => undefined, language: () => language };
+    const notifier = new Notifier({ ...ports, show: (title, body) => shown.push(`${title} | ${body}`) });
+    const [first] = HEALTH;
+    if (!first) throw new Error('no health items');
+    const { sentence: title, ...titleSays } = said('title_cloud_key_missing', { name: 'attic' });
+    const { sentence, ...says } = said('cloud_key_missing');
+    const missing = { ...first, id: 'missing', title, titleSays, sentence, says };
+    notifier.update([]);
+    notifier.update([missing]);
+    language = 'fr';
+    notifier.update([]);
+    notifier.update([missing]);
+    expect(shown).toEqual([
+      'Key missing on attic | This agent holds no key, for example after a restart. Enter the key again.',
+      'Clé absente sur attic | Cet agent ne tient pas de clé, par exemple après un redémarrage. Saisissez-la de nouveau.',
+    ]);
+    const alert = trayTemplate({ ...standing, health: [missing] }, 'fr', idle).find(({ id }) => id === 'alert');
+    expect(alert?.label).toBe('Clé absente sur attic');
   });
 });
 

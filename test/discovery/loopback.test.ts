@@ -45,7 +45,7 @@ describe('an agent and a control plane on one link', () => {
     const { discovery, events } = plane(lab);
     await expect.poll(() => discovery.found().map(({ id }) => id)).toEqual([A]);
     await expect.poll(() => discovery.problem?.code).toBe('discovery_port_held');
-    expect(events.map(({ code }) => code)).toEqual(['discovery_port_held']);
+    expect(events.map(({ says }) => says.code)).toEqual(['discovery_port_held']);
     await expect.poll(() => advertiser.notes().map(({ code }) => code)).toEqual(['discovery_port_held']);
     expect(notes).toHaveLength(1);
   });

@@ -87,7 +87,7 @@ describe('the key that a node announces', () => {
     expect(kept).toEqual([{ fingerprint: B, nextFingerprint: null }]);
     expect(node.target).toMatchObject({ fingerprint: B, nextFingerprint: null });
     expect(last().acknowledged).toEqual([]);
-    expect(events.map(({ code }) => code)).toEqual(['node_key_changed']);
+    expect(events.map(({ says }) => says.code)).toEqual(['node_key_changed']);
     await again();
     expect(last().options).toMatchObject({ fingerprint: B, nextFingerprint: null });
   });

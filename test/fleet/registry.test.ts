@@ -242,7 +242,7 @@ describe('a stored node', () => {
     registry.start();
     expect(links).toEqual([]);
     expect(registry.nodes()).toHaveLength(1);
-    expect(events).toMatchObject([{ code: 'node_key_unreadable', needsPerson: true }]);
+    expect(events).toMatchObject([{ says: { code: 'node_key_unreadable' }, needsPerson: true }]);
   });
 });
 
@@ -314,7 +314,7 @@ describe('removing', () => {
     registry.start();
     await registry.remove('n1' as NodeId);
     expect(events.at(-1)).toMatchObject({ code: 'node_removed', severity: 'warn' });
-    expect(events.at(-1)?.sentence).toContain('controllers rm c1');
+    expect(events.at(-1)?.says.sentence).toContain('controllers rm c1');
   });
 });
 

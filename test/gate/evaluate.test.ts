@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Matrix, matrix, stack } from '../../main/gate/compare.ts';
 import { evaluate, type Reference, type Rules } from '../../main/gate/evaluate.ts';
 import type { Measurement } from '../../main/gate/measurement.ts';
-import { sentenceOf } from '../../main/gate/sentences.ts';
+import { sayingOf } from '../../main/gate/sentences.ts';
 import { fingerprint } from './fake-port.ts';
 
 const WIDTH = 16;
@@ -285,8 +285,8 @@ describe('cut widths', () => {
 
 it('a finding can be read: sentence, figures, both vectors’ norms and first numbers', () => {
   const found = evaluate(measured({ singles: turned(0.976, 2) }), anchor, rules());
-  expect(sentenceOf(found)).toContain('smallest cosine 0.9760 at "p2"');
-  expect(sentenceOf(found)).toContain('found a space of its own');
+  expect(sayingOf(found).sentence).toContain('smallest cosine 0.9760 at "p2"');
+  expect(sayingOf(found).sentence).toContain('found a space of its own');
   expect(found.worst).toMatchObject({ id: 'p2', text: 'probe 2', anchorNorm: 1, anchorHead: [0, 0, 1, 0, 0, 0, 0, 0] });
   expect(found.worst?.providerHead[2]).toBeCloseTo(0.976, 5);
   // Twelve rows: each of six once alone and once in a batch, one of the six turned in both.

@@ -136,7 +136,7 @@ describe('by itself', () => {
     const [a] = encoders;
     if (a === undefined) throw new Error('an encoder');
     const now = bench.gate.roleSpace('embedding');
-    expect(now.state === 'unfounded' && now.reason).toContain('Different texts give one vector');
+    expect(now.state === 'unfounded' && now.reason.sentence).toContain('Different texts give one vector');
     const { calls } = bench.port.engine(a.provider.id);
     await bench.clock.advance(20_000);
     expect(bench.port.engine(a.provider.id).calls).toBe(calls);

@@ -57,7 +57,11 @@ describe('what needs a person', () => {
     expect(brief({ nodes: [node] })).toEqual([['node_error', 'fleet', 'see-machine', 'n1', true]]);
     const verdict = { provider: 'p1', space: 's', kind: 'scale-mismatch', sentence: 'Longer.', checkedAtMs: 5 };
     expect(brief({ verdicts: [verdict] })).toEqual([['gate_scale-mismatch', 'gate', 'see-gate', 'p1', true]]);
-    const space = { state: 'unfounded', candidates: [1, 2], reason: 'Two encoders could found it.' };
+    const space = {
+      state: 'unfounded',
+      candidates: [1, 2],
+      reason: { code: 'x', sentence: 'Two encoders could found it.' },
+    };
     expect(brief({ space })).toEqual([
       ['space_unfounded', 'roles', 'found-space', 'embedding', true],
       ['space_unfounded', 'roles', 'found-space', 'code-embedding', true],
@@ -94,7 +98,7 @@ describe('what needs a person', () => {
     const items = healthItems(
       house({
         nodes: [{ id: 'n1', name: 'lab', problem: null, state: 'error', stateSinceMs: 3.4 }],
-        store: { state: 'degraded', problems: ['The folder is open to others.'] },
+        store: { state: 'degraded', problems: [{ code: 'x', sentence: 'The folder is open to others.' }] },
       }),
     );
     expect(items.map((item) => TOPICS.health.schema.parse(item).sinceMs)).toEqual([7, 7, 3]);

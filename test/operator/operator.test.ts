@@ -176,7 +176,7 @@ describe('settings', () => {
     document.roles.rlm = { policy: 'sideways' };
     const { changed, skipped } = await call('settings.import', { content: JSON.stringify(document) });
     expect(changed).toContain('reranker');
-    expect(skipped.map((item) => item.code)).toContain('rlm');
+    expect(skipped.map((item) => item.params?.role)).toContain('rlm');
     const { roles } = await call('roles.list');
     expect(roles.find(({ id }) => id === 'reranker')?.policy).toBe('aggregate');
     expect(roles.find(({ id }) => id === 'rlm')?.policy).toBe('local');

@@ -47,7 +47,7 @@ describe('figures', () => {
   it('write ages in whole seconds', () => {
     expect(en.age(400)).toBe('now');
     expect(en.age(5_900)).toBe('5 s ago');
-    expect(fr.age(120_000)).toBe('il y a 2 min');
+    expect(fr.age(120_000)).toBe('il y a 2\u00a0min');
   });
 
   it('follow the language', () => {
@@ -62,5 +62,27 @@ describe('figures', () => {
     expect([en.bytes(118), en.bytes(2400), en.bytes(310e6)]).toEqual(['118 B', '2 kB', '310 MB']);
     expect(en.percent(0.774)).toBe('77 %');
     expect(en.clock(Date.UTC(2026, 0, 1, 0, 5, 9))).toBe('00:05:09');
+  });
+
+  it('in French count octets and days, with a comma, and no line ends before a unit', () => {
+    expect([fr.bytes(118), fr.bytes(2400), fr.bytes(310e6), fr.bytes(31.24e9)]).toEqual([
+      '118\u00a0o',
+      '2\u00a0ko',
+      '310\u00a0Mo',
+      '31,2\u00a0Go',
+    ]);
+    expect(fr.gigabytes(31.2e9)).toBe('31,2');
+    expect([fr.duration(84), fr.duration(1840), fr.duration(125 * 60_000), fr.duration(30 * 3_600_000)]).toEqual([
+      '84\u00a0ms',
+      '1,8\u00a0s',
+      '2\u00a0h\u00a05\u00a0min',
+      '1\u00a0j',
+    ]);
+    expect(fr.percent(0.774)).toBe('77\u00a0%');
+    expect(fr.number(1904)).toBe('1\u202f904');
+    expect(fr.usd(3.12)).toBe('3,12\u00a0$');
+    expect(fr.cosine(0.98996)).toBe('0,9899');
+    expect(fr.clock(Date.UTC(2026, 0, 1, 14, 5, 9))).toBe('14:05:09');
+    expect(fr.moment(Date.UTC(2026, 10, 29, 21, 58, 0))).toBe('29 nov. 2026, 21:58:00');
   });
 });

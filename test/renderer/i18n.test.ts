@@ -1,10 +1,11 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { REASONS } from '../../main/router/reasons.ts';
+import { said } from '../../main/domain/said.ts';
 import {
   CHECK_IDS,
   ERRORS,
+  ERRORS_FR,
   HEALTH_ACTIONS,
   NODE_STATES,
   OPERATIONS,
@@ -15,7 +16,7 @@ import {
   VERDICT_KINDS,
 } from '../../preload/contract.ts';
 import { CATALOGUE, type MessageKey } from '../../renderer/i18n/catalogue.ts';
-import { CONSOLE_ERRORS, ERRORS_FR } from '../../renderer/i18n/errors.ts';
+import { CONSOLE_ERRORS } from '../../renderer/i18n/errors.ts';
 import { createI18n, fill } from '../../renderer/i18n/i18n.tsx';
 import { CallError } from '../../renderer/transport/port.ts';
 
@@ -35,7 +36,6 @@ describe('the catalogue', () => {
     const wanted = [
       ...PAGE_IDS.map((id) => `page.${id}`),
       ...HEALTH_ACTIONS.map((id) => `go.${id}`),
-      ...Object.keys(REASONS).map((id) => `reason.${id}`),
       ...NODE_STATES.map((id) => `node.${id}`),
       ...VERDICT_KINDS.map((id) => `verdict.${id}`),
       ...CHECK_IDS.map((id) => `check.${id}`),
@@ -48,7 +48,6 @@ describe('the catalogue', () => {
       ...options(TOPICS.requests.schema, 'outcome').map((id) => `outcome.${id}`),
     ];
     expect(wanted.filter((key) => !Object.hasOwn(CATALOGUE, key))).toEqual([]);
-    expect(Object.keys(ERRORS).filter((code) => !Object.hasOwn(ERRORS_FR, code))).toEqual([]);
     expect(Object.keys(OPERATIONS).length).toBeGreaterThan(40);
   });
 
@@ -85,19 +84,25 @@ describe('a message', () => {
     // A figure that did not come leaves a hole, so the English sentence with the figure in it is kept.
     const backup = { code: 'backup', sentence: 'Local first; to the cloud when the wait would pass 3 s.' };
     expect(fr.say(backup)).toBe(backup.sentence);
-    expect(fr.say({ ...backup, params: { time: '3 s' } })).toBe(
-      'Local d’abord ; vers le cloud si l’attente devait dépasser 3 s.',
+    expect(fr.say({ ...backup, params: { waitMs: 3000 } })).toBe(
+      'Local d’abord ; vers le cloud si l’attente devait dépasser 3\u00a0s.',
     );
     expect(fr.say({ code: 'node_unreachable', sentence: 'x' })).toBe('Sa machine est injoignable.');
   });
 
-  it('titles what needs a person in French with its names', () => {
-    const item = { code: 'gate_vector-incompatible', title: 'bge-m3 on lab gets no texts' };
-    expect(createI18n('en').sayTitle(item)).toBe(item.title);
-    expect(createI18n('fr').sayTitle(item)).toBe(item.title);
-    expect(createI18n('fr').sayTitle({ ...item, params: { model: 'bge-m3', name: 'lab' } })).toBe(
-      'bge-m3 sur lab ne reçoit aucun texte',
-    );
+  it('says what stands beside a sentence in its language, and an event of before in the English it was stored with', () => {
+    const sentence = 'studio: the agent stopped.';
+    const says = { code: 'node_bye', params: { name: 'studio' } };
+    expect(createI18n('en').sayBeside(sentence, says)).toBe(sentence);
+    expect(createI18n('fr').sayBeside(sentence, says)).toBe('studio : l’agent s’est arrêté.');
+    expect(createI18n('fr').sayBeside(sentence, undefined)).toBe(sentence);
+  });
+
+  it('writes the figures of a sentence as its language and its clock do', () => {
+    const { sentence, ...says } = said('permits_credit', { permits: 16, creditUsd: 412.5 });
+    expect(sentence).toBe('16 permits: the key may still spend 412.50 USD.');
+    expect(createI18n('en').sayBeside(sentence, says)).toBe('16 permits: the key may still spend $412.50.');
+    expect(createI18n('fr').sayBeside(sentence, says)).toBe('16 permis : la clé peut encore dépenser 412,50\u00a0$.');
   });
 
   it('tells an error by its code, and a foreign one not at all', () => {
@@ -107,6 +112,10 @@ describe('a message', () => {
     expect(en.sayError(new CallError('no_provider', 'lab-box: asleep.'))).toBe('lab-box: asleep.');
     expect(fr.sayError(new CallError('store_unavailable'))).toBe(ERRORS_FR.store_unavailable);
     expect(fr.sayError(new CallError('console_disconnected'))).toBe(CONSOLE_ERRORS.console_disconnected?.fr);
+    const refused = said('found_reads_little', { limit: 100 });
+    const detailed = new CallError('founder_refused', refused.sentence, refused);
+    expect(en.sayError(detailed)).toBe('It reads only 100 tokens.');
+    expect(fr.sayError(detailed)).toBe('Il ne lit que 100 jetons.');
     expect(en.sayError(new Error('sk-or-v1-secret'))).toBe(CATALOGUE['error.internal'].en);
     expect(en.sayError(new CallError('constructor'))).toBe(CATALOGUE['error.internal'].en);
   });

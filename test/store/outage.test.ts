@@ -81,7 +81,7 @@ describe('while the database is locked by another program', () => {
     onTestFinished(() => void other.close());
     other.exec('BEGIN IMMEDIATE');
     expect(await codeOf(store.roles.put('rlm', { ...rlm, enabled: false }))).toBe('store_unavailable');
-    expect(store.health()).toMatchObject({ state: 'degraded', reason: expect.stringContaining('locked') });
+    expect(store.health()).toMatchObject({ state: 'degraded', reason: { code: 'store_locked' } });
     store.usage.record(usageEntry());
     const scope = { project: 'house' as ProjectId, route: '/v1/rerank', key: 'x' };
     expect(await codeOf(store.idempotency.claim(scope, hash('1')))).toBe('store_unavailable');
@@ -131,7 +131,7 @@ describe('with a damaged database', () => {
     writeFileSync(files.database, damaged);
 
     const store = await startedStore(folder, { clock });
-    expect(store.health()).toMatchObject({ state: 'degraded', reason: expect.stringContaining('damaged') });
+    expect(store.health()).toMatchObject({ state: 'degraded', reason: { code: 'store_damaged' } });
     expectServes(store);
     expect(await store.gate.load()).toEqual({ spaces: [], verdicts: [], firsts: [] });
     expect(await codeOf(store.settings.put('a', 1))).toBe('store_unavailable');
@@ -165,7 +165,7 @@ describe('with a damaged database', () => {
     db.close();
     const store = await startedStore(folder, { clock });
     expect(store.budget.load()).not.toBeNull();
-    expect(store.health().problems.join()).toContain('The cloud is paused');
+    expect(store.health().problems.map(({ code }) => code)).toContain('store_budget_unread');
   });
 
   it('switches a role off, and keeps it local, when its settings cannot be understood', async () => {
@@ -183,7 +183,7 @@ describe('with a damaged database', () => {
     for (const role of ['rlm', 'reranker'] as const) {
       expect(store.roles.get(role).value).toMatchObject({ enabled: false, policy: 'local' });
     }
-    expect(store.health().problems.filter((text) => text.includes('cannot be understood'))).toHaveLength(2);
+    expect(store.health().problems.filter(({ code }) => code === 'store_role_unread')).toHaveLength(2);
     await store.roles.put('rlm', rlm);
     expect(store.roles.get('rlm').value).toEqual(rlm);
   });
@@ -208,7 +208,7 @@ describe('when the database file is gone', () => {
 
     const store = await startedStore(folder, { clock });
     expect(store.health().state).toBe('ok');
-    expect(store.health().problems.join()).toContain('last good copy');
+    expect(store.health().problems.map(({ code }) => code)).toContain('store_rebuilt');
     expectServes(store);
     await store.settings.put('a', 1);
     await store.stop();
@@ -266,7 +266,7 @@ describe('on a full disk', () => {
       if (code === 'done') last = `large-${at}`;
     }
     expect(code).toBe('store_unavailable');
-    expect(store.health()).toMatchObject({ state: 'degraded', reason: expect.stringContaining('full') });
+    expect(store.health()).toMatchObject({ state: 'degraded', reason: { code: 'store_full' } });
     expectServes(store);
     await store.stop();
     const again = await startedStore(folder, { clock });
@@ -292,7 +292,7 @@ describe('on a full disk', () => {
       if (code === 'store_unavailable') refused += 1;
     }
     expect(refused).toBeGreaterThan(0);
-    expect(store.health()).toMatchObject({ state: 'degraded', reason: expect.stringContaining('full') });
+    expect(store.health()).toMatchObject({ state: 'degraded', reason: { code: 'store_full' } });
     expectServes(store);
     const inMemory = store.settings.get('large');
 
@@ -391,7 +391,7 @@ describe("when the store's thread dies at a bad time", () => {
     other.exec('BEGIN EXCLUSIVE');
     await vi.waitFor(() => {
       clock.advance(1_000);
-      expect(store.health().reason).toContain('locked');
+      expect(store.health().reason?.code).toBe('store_locked');
     }, WAIT);
     expect(store.settings.get('newer')?.value).toBe(true);
     other.close();

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { NodeId, ProjectId, ProviderId, RequestId } from '../../main/domain/ids.ts';
 import { defaultRoleSettings } from '../../main/domain/roles.ts';
+import { said } from '../../main/domain/said.ts';
 import type { ConfigChange } from '../../main/store/ports.ts';
 import {
   apiKey,
@@ -123,7 +124,12 @@ describe('the store', () => {
     const clock = new ManualClock();
     const store = await startedStore(folder, { clock });
     expect(store.vault.report()).toMatchObject({ source: 'key-file', keyVersion: 1 });
-    expect(store.health().problems.join()).toContain('key file that lies beside the database');
+    expect(
+      store
+        .health()
+        .problems.map(({ sentence }) => sentence)
+        .join(),
+    ).toContain('key file that lies beside the database');
     await store.nodes.add(nodeRecord('n1'), key32(5));
     expect(await store.vault.rotateEncryption()).toEqual({ rows: 1, keyVersion: 2 });
     await store.stop();
@@ -137,7 +143,7 @@ describe('the store', () => {
     const keychain = {
       protect: async (text: string) => Buffer.from(text).map((byte) => byte ^ 0x55),
       reveal: async (bytes: Uint8Array) => Buffer.from(bytes.map((byte) => byte ^ 0x55)).toString(),
-      weak: 'This desktop has no keyring: the key is kept in the clear.',
+      weak: said('vault_basic_text'),
     };
     const options = { clock: new ManualClock(), keys: { keychain } };
     const store = await startedStore(folder, options);

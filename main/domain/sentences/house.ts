@@ -1,0 +1,159 @@
+import type { Sentence } from './sentence.ts';
+
+/** Store, vault, settings, and the control plane itself. */
+export const HOUSE = {
+  started: { en: 'Serving at {endpoint}.', fr: 'En service à l’adresse {endpoint}.' },
+  clock_gap: {
+    en: 'The machine slept or its clock jumped by {gapMs}; machines are asked anew.',
+    fr: 'La machine a dormi ou son horloge a sauté de {gapMs} ; les machines sont interrogées de nouveau.',
+  },
+  request_fault: {
+    en: 'A request met a fault of Switchyard itself.',
+    fr: 'Une requête a rencontré une erreur de Switchyard lui-même.',
+  },
+  store_recovered: {
+    en: 'The database can be written again.',
+    fr: 'La base de données est de nouveau accessible en écriture.',
+  },
+  store_last_good: {
+    en: 'Serving goes on from the last good configuration; changes are refused.',
+    fr: 'Le service continue avec la dernière bonne configuration ; les modifications sont refusées.',
+  },
+  store_degraded: {
+    en: 'The database cannot be written; the last good configuration serves and changes are refused.',
+    fr: 'La base de données n’est pas accessible en écriture ; la dernière bonne configuration sert et les modifications sont refusées.',
+  },
+  store_thread_stopped: {
+    en: 'The database thread stopped and is being started again.',
+    fr: 'Le processus de la base de données s’est arrêté et redémarre.',
+  },
+  store_locked: {
+    en: 'Another program holds the database locked. Changes are refused until it lets go.',
+    fr: 'Un autre programme verrouille la base de données. Les modifications sont refusées d’ici là.',
+  },
+  store_full: {
+    en: 'The disk, or the size allowed for the database, is full. Changes are refused until there is room.',
+    fr: 'Le disque, ou la taille permise pour la base de données, est plein. Les modifications sont refusées tant qu’il n’y a pas de place.',
+  },
+  store_damaged: {
+    en: 'The database file is damaged. Changes are refused; stop Switchyard and restore a backup.',
+    fr: 'Le fichier de la base de données est abîmé. Les modifications sont refusées ; arrêtez Switchyard et restaurez une sauvegarde.',
+  },
+  store_unreachable: {
+    en: 'The database file cannot be read or written. Changes are refused; look at the disk and its permissions.',
+    fr: 'Le fichier de la base de données ne peut être ni lu ni écrit. Les modifications sont refusées ; vérifiez le disque et ses droits.',
+  },
+  store_read_only: {
+    en: 'The database file is read-only. Changes are refused until it can be written.',
+    fr: 'Le fichier de la base de données est en lecture seule. Les modifications sont refusées d’ici là.',
+  },
+  store_refused: {
+    en: 'The database refused a value that breaks its rules.',
+    fr: 'La base de données a refusé une valeur contraire à ses règles.',
+  },
+  vault_key_file: {
+    en: 'The vault is sealed with a key file that lies beside the database: who copies the folder has both. Set SWITCHYARD_KEYRING to keep the key elsewhere.',
+    fr: 'Le coffre est scellé par un fichier de clé placé à côté de la base de données : qui copie le dossier a les deux. Définissez SWITCHYARD_KEYRING pour garder la clé ailleurs.',
+  },
+  vault_basic_text: {
+    en: 'This desktop has no keychain (basic_text): the vault’s key can be read by every program of yours. Set SWITCHYARD_KEYRING to keep it elsewhere.',
+    fr: 'Ce bureau n’a pas de trousseau (basic_text) : tous vos programmes peuvent lire la clé du coffre. Définissez SWITCHYARD_KEYRING pour la garder ailleurs.',
+  },
+  store_node_key: {
+    en: 'The key of machine "{name}" does not open with this keyring. Give the keyring that sealed it, or pair it again.',
+    fr: 'La clé de la machine « {name} » ne s’ouvre pas avec ce trousseau. Fournissez le trousseau qui l’a scellée, ou associez-la de nouveau.',
+  },
+  store_rebuilt: {
+    en: 'The database was missing. Its configuration came back from the last good copy; its history is lost.',
+    fr: 'La base de données manquait. Sa configuration vient de la dernière bonne copie ; son historique est perdu.',
+  },
+  store_role_unread: {
+    en: 'The settings of role {role} cannot be understood. It is switched off until they are saved again.',
+    fr: 'Les réglages du rôle {role} sont incompréhensibles. Il est désactivé jusqu’à leur prochain enregistrement.',
+  },
+  store_budget_unread: {
+    en: 'What was spent in the cloud cannot be read. The cloud is paused; resume it when you have looked at the spending caps.',
+    fr: 'Ce qui a été dépensé dans le cloud est illisible. Le cloud est suspendu ; reprenez-le après avoir vérifié les plafonds de dépense.',
+  },
+  store_settings_unread: {
+    en: 'The settings "{settings}" cannot be read and are ignored.',
+    fr: 'Les réglages « {settings} » sont illisibles et ignorés.',
+  },
+  import_not_json: { en: 'This file is not JSON.', fr: 'Ce fichier n’est pas du JSON.' },
+  import_not_settings: {
+    en: 'This file is not an export of settings.',
+    fr: 'Ce fichier n’est pas un export de réglages.',
+  },
+  import_settings_left: {
+    en: 'General settings of another version were left alone.',
+    fr: 'Les réglages généraux d’une autre version n’ont pas été repris.',
+  },
+  import_role_left: {
+    en: 'Settings of {role} do not fit this version.',
+    fr: 'Les réglages de {role} ne conviennent pas à cette version.',
+  },
+  import_role_refused: {
+    en: 'Settings of {role} were left alone:',
+    fr: 'Les réglages de {role} n’ont pas été repris :',
+  },
+  not_desktop: {
+    en: 'This is not the desktop app. Update it the way it was installed.',
+    fr: 'Ceci n’est pas l’application de bureau. Mettez-la à jour de la façon dont elle a été installée.',
+  },
+  no_enrolment: {
+    en: 'Installing agents over the network is not set up on this control plane. Start the agent on that machine with npm run agent and add it by address and join code.',
+    fr: 'L’installation d’agents par le réseau n’est pas prévue sur ce centre de contrôle. Lancez l’agent sur cette machine avec npm run agent et ajoutez-la par son adresse et son code d’association.',
+  },
+  pairing_underway: {
+    en: 'This address is being paired right now.',
+    fr: 'Cette adresse est justement en cours d’association.',
+  },
+  own_agent: {
+    en: 'That is the agent of this very machine.',
+    fr: 'C’est l’agent de cette machine-ci.',
+  },
+  own_agent_stays: {
+    en: 'The agent of this machine cannot be removed. Start with --no-embedded-agent instead.',
+    fr: 'L’agent de cette machine ne peut pas être retiré. Démarrez plutôt avec --no-embedded-agent.',
+  },
+  not_an_agent: {
+    en: 'What answers at that address does not speak as an agent does. Check the address and the version.',
+    fr: 'Ce qui répond à cette adresse ne parle pas comme un agent. Vérifiez l’adresse et la version.',
+  },
+  pairing_not_stored: {
+    en: 'The agent could not store the pairing. Make room on its disk and pair again; the join code still holds.',
+    fr: 'L’agent n’a pas pu enregistrer l’association. Faites de la place sur son disque et recommencez ; le code reste valable.',
+  },
+  nobody_offers: {
+    en: 'No machine of the fleet offers a model for this role. Start an engine and add its machine (POST /admin/nodes), or set a cloud model and key.',
+    fr: 'Aucune de vos machines n’offre de modèle pour ce rôle. Lancez un moteur et ajoutez sa machine, ou choisissez un modèle cloud et donnez une clé.',
+  },
+} as const satisfies Record<string, Sentence>;
+
+/** Titles of what needs a person; the sentence beside one has a code of its own. */
+export const TITLES = {
+  title_store_degraded: {
+    en: 'The database cannot be written',
+    fr: 'La base de données n’est pas accessible en écriture',
+  },
+  title_store_problem: {
+    en: 'Something about the data folder',
+    fr: 'Un point à voir dans le dossier de données',
+  },
+  title_discovery: {
+    en: 'Machines may not be found by themselves',
+    fr: 'Des machines peuvent ne pas être trouvées automatiquement',
+  },
+  title_node_degraded: { en: '{name} is degraded', fr: '{name} est dégradée' },
+  title_node_unreachable: { en: '{name} is unreachable', fr: '{name} est injoignable' },
+  title_node_unknown: { en: '{name} is unknown', fr: 'L’état de {name} est inconnu' },
+  title_node_error: { en: '{name} is error', fr: '{name} est en erreur' },
+  title_gate: { en: '{model} on {name} gets no texts', fr: '{model} sur {name} ne reçoit aucun texte' },
+  title_space_anchor_lost: { en: 'The space of {role} is lost', fr: 'L’espace de {role} est perdu' },
+  title_space_unfounded: { en: '{role} needs a founder', fr: '{role} attend un fondateur' },
+  title_cloud_no_key: { en: 'No cloud key yet', fr: 'Pas encore de clé cloud' },
+  title_cloud_key_missing: { en: 'Key missing on {name}', fr: 'Clé absente sur {name}' },
+  title_cloud_key_stale: { en: 'Old key on {name}', fr: 'Clé ancienne sur {name}' },
+  title_cloud_refused: { en: 'Key refused for {name}', fr: 'Clé refusée pour {name}' },
+  title_cloud_off: { en: 'The cloud account cannot be used', fr: 'Le compte cloud est inutilisable' },
+} as const satisfies Record<string, Sentence>;
