@@ -3,6 +3,9 @@ import { type FormEvent, type ReactElement, useEffect, useRef, useState } from '
 import { Failure } from '../components/panel.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useConsole } from '../state/console.tsx';
+import { CallError } from '../transport/port.ts';
+
+const isWrongToken = (failure: unknown) => failure instanceof CallError && failure.code === 'invalid_admin_token';
 
 /**
  * All that a console shows that nobody is signed in to. The field belongs to the browser: the token is in no React state and no
@@ -54,8 +57,25 @@ export function SignIn(): ReactElement {
           </button>
         </div>
       </form>
-      {failure !== null && <Failure error={failure} />}
+      {isWrongToken(failure) ? <WrongToken /> : failure !== null && <Failure error={failure} />}
       <p className="quiet">{t('signIn.lost')}</p>
     </main>
+  );
+}
+
+/** The error's own sentence is for programs, which send a header: a person is told what may be wrong and what to do. */
+function WrongToken(): ReactElement {
+  const { t } = useI18n();
+  return (
+    <div className="empty" role="alert">
+      <span className="bad">
+        <b aria-hidden="true">✕ </b>
+        {t('signIn.wrong')}
+      </span>
+      <p>{t('signIn.wrongNext')}</p>
+      <small>
+        <code>invalid_admin_token</code>
+      </small>
+    </div>
   );
 }

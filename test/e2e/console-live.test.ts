@@ -158,7 +158,11 @@ describeWithChromium('a console in a browser, on a running control plane', () =>
     const field = page.getByLabel('Admin token');
     await field.fill(`${token}x`);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('invalid_admin_token').waitFor();
+    const told = page.getByRole('alert');
+    await told.getByText('This is not the admin token of this Switchyard.').waitFor();
+    await told.getByText('start it with --new-admin-token').waitFor();
+    expect(await told.locator('small').textContent()).toBe('invalid_admin_token');
+    expect(await told.textContent()).not.toContain('Authorization');
     expect(await seriousOn(page)).toEqual([]);
     expect(await field.inputValue()).toBe('');
     await field.fill(token);
@@ -168,6 +172,16 @@ describeWithChromium('a console in a browser, on a running control plane', () =>
     expect(await kept(page)).not.toContain(token.slice(4, 24));
     await page.reload();
     await live(page);
+  });
+
+  it('in French a wrong token is told in French', async () => {
+    context = await browser.newContext({ locale: 'fr-FR' });
+    const page = await context.newPage();
+    await page.goto(`${plane.endpoint}/console/`);
+    await page.getByLabel('Jeton d’administration').fill('sy-old');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('Ce n’est pas le jeton d’administration de ce Switchyard.').waitFor();
+    await page.getByRole('alert').getByText('arrêtez Switchyard').waitFor();
   });
 
   it('without a ticket it asks as well; a new address pasted into the same tab opens it', async () => {

@@ -32,6 +32,14 @@ export const frame = {
   'signIn.token': { en: 'Admin token', fr: 'Jeton d’administration' },
   'signIn.enter': { en: 'Sign in', fr: 'Se connecter' },
   'signIn.checking': { en: 'Signing in…', fr: 'Connexion…' },
+  'signIn.wrong': {
+    en: 'This is not the admin token of this Switchyard.',
+    fr: 'Ce n’est pas le jeton d’administration de ce Switchyard.',
+  },
+  'signIn.wrongNext': {
+    en: 'It may be cut short, replaced since, or the API key of a tool, which opens no console. Paste it once more, all of it; if it is lost, stop Switchyard, start it with --new-admin-token and enter the token that it prints.',
+    fr: 'Il est peut-être incomplet, remplacé depuis, ou c’est la clé d’un outil, qui n’ouvre pas de console. Collez-le encore une fois en entier ; s’il est perdu, arrêtez Switchyard, relancez-le avec --new-admin-token et saisissez le jeton affiché.',
+  },
   'signIn.lost': {
     en: 'The token was printed once, at the first start. A start with --new-admin-token makes another.',
     fr: 'Le jeton a été affiché une seule fois, au premier démarrage. Un démarrage avec --new-admin-token en crée un autre.',
