@@ -174,14 +174,14 @@ function columnsOf({ t, f, say }: I18n): readonly Column<VerdictView>[] {
       cell: (row) => (
         <>
           <b>
-            <Short text={subjectOf(row)} most={20} />
+            <Short text={subjectOf(row)} most={18} />
           </b>
           {row.founder && <span className="quiet"> {t('gate.founder')}</span>}
           <small>
             {row.kind === 'cloud' ? (
-              <Short text={t('gate.through', { machine: row.nodeName })} most={26} />
+              <Short text={t('gate.through', { machine: row.nodeName })} most={24} />
             ) : (
-              <Short text={`${row.engineKind}, ${row.model}`} most={26} />
+              <Short text={`${row.engineKind}, ${row.model}`} most={24} />
             )}
           </small>
         </>
@@ -202,18 +202,19 @@ function columnsOf({ t, f, say }: I18n): readonly Column<VerdictView>[] {
       head: t(`check.${id}`),
       cell: (row: VerdictView) => {
         const check = row.checks.find((one) => one.check === id);
-        if (!check) return <span className="cell idle word">{`${GLYPHS.idle} ${t('checkState.not-run')}`}</span>;
-        const figure = checkFigure(check, f);
+        const state = check?.state ?? 'not-run';
+        const words = t(`checkState.${state}`);
+        const figure = check ? checkFigure(check, f) : null;
         return (
           <span
-            className={`cell ${CHECK_TONE[check.state]}${figure === null ? ' word' : ''}`}
-            title={check.note ? say(check.note) : t(`checkState.${check.state}`)}
+            className={`cell ${CHECK_TONE[state]}${figure === null ? ' word' : ''}`}
+            title={check?.note ? say(check.note) : words}
           >
             <span className="glyph" aria-hidden="true">
-              {GLYPHS[CHECK_TONE[check.state]]}
+              {GLYPHS[CHECK_TONE[state]]}
             </span>
-            <span className="visually-hidden">{t(`checkState.${check.state}`)} </span>
-            <span className="figure">{figure ?? t(`checkState.${check.state}`)}</span>
+            <span className="visually-hidden">{words} </span>
+            <span className="figure">{figure ?? words}</span>
           </span>
         );
       },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PAGE_IDS } from '../../preload/contract.ts';
 import { seriousOn } from '../support/axe.ts';
-import { NOW, SETTINGS } from '../support/console-data.ts';
+import { NOW, SETTINGS, VERDICTS } from '../support/console-data.ts';
 import { type ConsolePage, type ConsoleRig, openConsole, Refusal, startConsoleRig } from '../support/console-page.ts';
 import { emptyTopics, fullScript, fullTopics } from '../support/console-script.ts';
 import { describeWithChromium } from '../support/runtime.ts';
@@ -48,6 +48,52 @@ describeWithChromium('the console in Chromium', () => {
         expect(wide, `${place} scrolls sideways`).toBeLessThanOrEqual(0);
       }
       expect(shown.complaints).toEqual([]);
+    },
+  );
+
+  it.each(['en', 'fr'] as const)(
+    '%s: the matrix of the gate fits a window of 1280, and scrolls inside one of 900',
+    async (language) => {
+      // Every width of word there is: not run, skipped, and the longest verdicts.
+      const unfit = (row: (typeof VERDICTS)[number], state: 'not-run' | 'skipped') => ({
+        ...row,
+        verdict: 'dimension-mismatch' as const,
+        checks: row.checks.map((check) => ({ ...check, state, figure: null })),
+      });
+      const rows = VERDICTS.map((row, at) =>
+        at === 1 ? unfit(row, 'not-run') : at === 3 ? unfit(row, 'skipped') : row,
+      );
+      for (const viewport of SIZES) {
+        const { page } = await show({
+          hash: '#/gate',
+          context: { viewport },
+          topics: { ...fullTopics(), gate: { topic: 'gate', type: 'snapshot', rows } },
+          script: fullScript({
+            'settings.get': () => ({ ...SETTINGS, console: { ...SETTINGS.console, language } }),
+          }),
+        });
+        await page.getByRole('heading', { name: language === 'en' ? 'Gate' : 'Contrôle', exact: true }).waitFor();
+        const matrices = page.locator('.scroll-x', { has: page.locator('.matrix') });
+        await matrices.nth(1).waitFor();
+        for (const matrix of await matrices.all()) {
+          const last = matrix.locator('thead th').last();
+          const edges = () =>
+            last.evaluate((head) => {
+              const box = head.closest('.scroll-x')?.getBoundingClientRect();
+              return {
+                beyond: head.getBoundingClientRect().right - (box?.right ?? 0),
+                page: document.documentElement.scrollWidth,
+              };
+            });
+          if (viewport.width === 900) {
+            expect((await edges()).beyond).toBeGreaterThan(0);
+            await matrix.evaluate((region) => region.scrollTo({ left: region.scrollWidth }));
+          }
+          const { beyond, page: pageWidth } = await edges();
+          expect(beyond).toBeLessThanOrEqual(1);
+          expect(pageWidth).toBeLessThanOrEqual(viewport.width);
+        }
+      }
     },
   );
 
