@@ -198,6 +198,11 @@ export class Budget {
     return this.#inFlight.isOut(permitId);
   }
 
+  /** Whose call it is, while its outcome is of interest. */
+  agentOf(permitId: string): NodeId | null {
+    return this.#inFlight.find(permitId)?.ask.agent ?? null;
+  }
+
   /** The session with an agent is lost: it aborts its cloud calls, whose permits return 5 s later. */
   agentLost(agent: NodeId, nowMs: number): void {
     this.advance(nowMs);

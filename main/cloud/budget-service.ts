@@ -172,7 +172,9 @@ export class BudgetService {
   }
 
   /** The agent says that a cancelled call is over, or that its connection was closed just now. */
-  onEnded({ permit, aborted, costUsd }: CloudEnded): void {
+  onEnded(agent: NodeId, { permit, aborted, costUsd }: CloudEnded): void {
+    // Calls of other agents are not its to end, or to price.
+    if (this.budget.agentOf(permit) !== agent) return;
     const nowMs = this.#nowMs();
     if (aborted) this.budget.cancelled(permit, nowMs, { costUsd });
     else this.budget.ended(permit, { kind: 'ended', costUsd }, nowMs);

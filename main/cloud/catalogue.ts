@@ -149,8 +149,10 @@ export class CloudCatalogue {
     return (await this.#ask(node, { what: 'account' }))?.ok ?? false;
   }
 
-  onAnswer(answer: CloudAnswer): void {
-    this.#asked.get(answer.id)?.settle(answer);
+  /** Only of whom it was asked: prices, and pins that passed, are not for every paired machine to say. */
+  onAnswer(node: NodeId, answer: CloudAnswer): void {
+    const asked = this.#asked.get(answer.id);
+    if (asked?.node === node) asked.settle(answer);
   }
 
   sessionLost(node: NodeId): void {

@@ -184,8 +184,8 @@ export function openCloud(options: OpenCloudOptions): OpenCloud {
       keys.sessionLost(node);
     },
     onMessage: (node, message) => {
-      if (message.t === 'cloud-ended') service.onEnded(message);
-      else if (message.t === 'cloud-answer') catalogue.onAnswer(message);
+      if (message.t === 'cloud-ended') service.onEnded(node, message);
+      else if (message.t === 'cloud-answer') catalogue.onAnswer(node, message);
       else if (message.t === 'cloud-ack') keys.onAck(node, message);
       else {
         keys.onStatus(node, message);

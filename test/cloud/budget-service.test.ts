@@ -7,6 +7,9 @@ import type { RoutedProvider, RouterItem } from '../../main/router/types.ts';
 import type { Json } from '../../main/store/ports.ts';
 import { ask, refusal } from '../budget/driver.ts';
 
+/** Of every permit that `ask` asks for. */
+const AGENT = 'n1' as NodeId;
+
 /** A clock that stands still until it is told to go on. */
 class StillClock implements Clock {
   ms = 0;
@@ -73,7 +76,7 @@ describe('budget service', () => {
     });
     clock.goTo(400);
     expect(service.snapshot().inFlight).toBe(1);
-    service.onEnded({ t: 'cloud-ended', permit: permit.id, aborted: true, costUsd: 0.01 });
+    service.onEnded(AGENT, { t: 'cloud-ended', permit: permit.id, aborted: true, costUsd: 0.01 });
     clock.goTo(649);
     expect([returned, service.snapshot().inFlight]).toEqual([false, 1]);
     clock.goTo(650);
@@ -90,7 +93,7 @@ describe('budget service', () => {
     });
     clock.goTo(30_000);
     expect(returned).toBe(false);
-    service.onEnded({ t: 'cloud-ended', permit: permit.id, aborted: false, costUsd: null });
+    service.onEnded(AGENT, { t: 'cloud-ended', permit: permit.id, aborted: false, costUsd: null });
     expect([returned, service.snapshot().inFlight]).toEqual([true, 0]);
   });
 
@@ -102,11 +105,21 @@ describe('budget service', () => {
     const { service, start } = make(JSON.parse(JSON.stringify(before.saved.at(-1))), 1500);
     const permit = start('b', { estimateUsd: 0.2 });
     // Its agent has read the old call to its end, and tells the session of now.
-    service.onEnded({ t: 'cloud-ended', permit: old.id, aborted: false, costUsd: 0.01 });
+    service.onEnded(AGENT, { t: 'cloud-ended', permit: old.id, aborted: false, costUsd: 0.01 });
     expect(service.snapshot().inFlight).toBe(1);
     service.ended(permit, { kind: 'success', latencyMs: 100, costUsd: 0.1 });
     // 0.5 of the call that ran when the process ended, and 0.1 of the one that has been told of.
     expect(service.budget.spendState().spent['role|embedding|2026-11']).toBeCloseTo(0.6, 9);
+  });
+
+  it('the end of a call is told by its own agent only', () => {
+    const { service, start } = make();
+    const permit = start('a', { estimateUsd: 0.5 });
+    for (const aborted of [false, true]) {
+      service.onEnded('n2' as NodeId, { t: 'cloud-ended', permit: permit.id, aborted, costUsd: 0 });
+    }
+    service.ended(permit, { kind: 'success', latencyMs: 100, costUsd: 0.4 });
+    expect(service.budget.spendState().spent['role|embedding|2026-11']).toBeCloseTo(0.4, 9);
   });
 
   it('a lost session returns permits after 5 s, those of cancelled calls too, and wakes the router', () => {

@@ -109,7 +109,10 @@ describe('what the agents offer', () => {
     await Promise.resolve();
     await expect.poll(() => asked.length).toBe(2);
     const list = [{ model: 'm/e', kind: 'embed' as const, contextTokens: null, promptUsd: 0, completionUsd: 0 }];
-    catalogue.onAnswer({ t: 'cloud-answer', id: asked[1]?.ask.id ?? 0, ok: true, models: list, endpoints: null });
+    const id = asked[1]?.ask.id ?? 0;
+    // Not the one that was asked: a paired machine without the key must not set prices.
+    catalogue.onAnswer(A, { t: 'cloud-answer', id, ok: true, models: [], endpoints: null });
+    catalogue.onAnswer(B, { t: 'cloud-answer', id, ok: true, models: list, endpoints: null });
     expect(await models).toEqual(list);
     expect(await catalogue.models()).toEqual(list);
     expect(asked).toHaveLength(2);
@@ -121,7 +124,7 @@ describe('what the agents offer', () => {
       const endpoint = { tag: 'u1', upstream: 'U1', quantization: 'fp8', contextTokens: null, healthy: true };
       const endpoints = ok ? [{ ...endpoint, promptUsd: null, completionUsd: null }] : null;
       const id = asked.at(-1)?.ask.id ?? 0;
-      catalogue.onAnswer({ t: 'cloud-answer', id, ok, models: null, endpoints });
+      catalogue.onAnswer(A, { t: 'cloud-answer', id, ok, models: null, endpoints });
     };
     const [first] = [catalogue.endpoints('m/e'), answer(false)];
     expect(await first).toBeNull();

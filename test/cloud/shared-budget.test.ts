@@ -99,9 +99,9 @@ describe('three agents, one budget', () => {
     wake();
     while (over < total) {
       await new Promise((resolve) => setTimeout(resolve, 5));
-      for (const bench of agents) {
+      for (const [at, bench] of agents.entries()) {
         for (const { message } of bench.sent.slice(seen.get(bench)))
-          if (message.t === 'cloud-ended') service.onEnded(message);
+          if (message.t === 'cloud-ended') service.onEnded(`n${at}` as NodeId, message);
         seen.set(bench, bench.sent.length);
       }
       wake();
