@@ -3,15 +3,17 @@ import { readFile } from 'node:fs/promises';
 import { Agent, type AgentAddress, type AgentParts } from './agent.ts';
 import { createAgentClock } from './clock.ts';
 import { prepareOpenRouter } from './cloud/create.ts';
+import { showCode, showControllers, showIdentity } from './commands.ts';
 import { parentChannel } from './embedded.ts';
 import { limitYoungGeneration } from './frugality.ts';
 import { harden } from './hardening.ts';
-import { type AgentCommand, type AgentOptions, parseAgentArguments, USAGE, UsageError } from './options.ts';
-import { type Acquaintance, Acquaintances } from './session/acquaintances.ts';
+import { addressesToType, howToPair, shown } from './next-step.ts';
+import { type AgentOptions, parseAgentArguments, USAGE, UsageError } from './options.ts';
+import { Acquaintances } from './session/acquaintances.ts';
 import { Controllers } from './session/controllers.ts';
 import { makeSecretFolder } from './session/files.ts';
 import { FolderLocked, lockFolder } from './session/folder-lock.ts';
-import { loadIdentity, prepareNextKey, takeNextKey } from './session/identity.ts';
+import { loadIdentity, takeNextKey } from './session/identity.ts';
 import { sentenceOf, Visitors } from './session/visitors.ts';
 
 /** Of the product; the wire has a version of its own. */
@@ -142,14 +144,16 @@ async function run(options: AgentOptions): Promise<void> {
 function announce(options: AgentOptions, agent: Agent, address: AgentAddress, fingerprint: string): void {
   const listen = shown(address);
   const joinCode = agent.server.joinCode();
+  const addresses = addressesToType(address);
+  const nextStep =
+    joinCode === null ? 'It is paired. Another control plane: npm run agent -- code --new' : howToPair(addresses);
   if (options.json) {
-    process.stdout.write(`${JSON.stringify({ ready: true, listen, joinCode, fingerprint })}\n`);
+    process.stdout.write(`${JSON.stringify({ ready: true, listen, addresses, joinCode, fingerprint, nextStep })}\n`);
     return;
   }
   console.log(`The agent listens on ${listen}.`);
-  console.log(
-    joinCode === null ? 'It is paired. Another control plane: npm run agent -- code --new' : `Join code: ${joinCode}`,
-  );
+  if (joinCode !== null) console.log(`Join code: ${joinCode}`);
+  console.log(nextStep);
 }
 
 /** Serves the one control plane that started it; keeps no key, ends when that is gone. */
@@ -182,55 +186,6 @@ function endOnSignals(stop: () => Promise<void>): () => void {
   process.on('SIGINT', end);
   process.on('SIGTERM', end);
   return end;
-}
-
-function shown({ host, port }: AgentAddress): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-}
-
-async function showCode(command: AgentCommand & { command: 'code' }): Promise<void> {
-  const controllers = await Controllers.load(command.dataDir);
-  const { formatJoinCode } = await import('./wire/joincode.ts');
-  const code = controllers.code();
-  const joinCode = command.fresh || code === null ? await controllers.newCode() : formatJoinCode(code);
-  console.log(command.json ? JSON.stringify({ joinCode }) : joinCode);
-}
-
-async function showControllers(command: AgentCommand & { command: 'controllers' }): Promise<void> {
-  const controllers = await Controllers.load(command.dataDir);
-  if (command.remove !== null && !(await controllers.revoke(command.remove))) {
-    throw new Error('No control plane of that id is paired. List them with: npm run agent -- controllers');
-  }
-  const known = await Acquaintances.load(command.dataDir);
-  const ids = controllers.ids();
-  if (command.json)
-    console.log(JSON.stringify({ controllers: ids, details: ids.map((id) => ({ id, ...known.of(id) })) }));
-  else
-    console.log(ids.length === 0 ? 'No control plane is paired.' : ids.map((id) => row(id, known.of(id))).join('\n'));
-}
-
-async function showIdentity(command: AgentCommand & { command: 'identity' }): Promise<void> {
-  const { dataDir, change, json } = command;
-  const { node, fingerprint, next } = await (change === 'none'
-    ? loadIdentity(dataDir)
-    : change === 'next'
-      ? prepareNextKey(dataDir)
-      : takeNextKey(dataDir));
-  if (json) {
-    console.log(JSON.stringify({ node, fingerprint, next: next?.fingerprint ?? null }));
-    return;
-  }
-  console.log(`Node ${node}, key ${fingerprint}`);
-  if (next !== null) console.log(`Next key ${next.fingerprint}: shown when every paired control plane has kept it.`);
-}
-
-function row(id: string, { pairedAtMs, lastSeenAtMs }: Acquaintance): string {
-  const at = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
-  return [
-    id,
-    ...(pairedAtMs === null ? [] : [`paired ${at(pairedAtMs)}`]),
-    ...(lastSeenAtMs === null ? [] : [`last seen ${at(lastSeenAtMs)}`]),
-  ].join('  ');
 }
 
 main().catch((error: unknown) => {

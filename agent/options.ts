@@ -18,7 +18,7 @@ npm run agent -- identity rotate      change it, when every control plane has he
   --no-detect            use only the engines named, and the built-in encoder
   --no-encoder           do not offer the built-in encoder
   --openrouter-url URL   base address of the cloud account's API
-  --data-dir DIR         where identity and pairings are kept
+  --data-dir DIR         where identity and pairings are kept; the commands above need the agent's own
   --name NAME            how people call this machine (default: its host name)
   --no-advertise         do not announce it on the network
   --json                 JSON lines on stdout: one when ready, one for each control plane paired or removed

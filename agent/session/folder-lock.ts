@@ -53,6 +53,11 @@ export function lockFolder(folder: string, processes: ProcessTable = systemProce
   }
 }
 
+/** The process of the agent that runs with this folder; null: none does. */
+export function agentOf(folder: string, processes: ProcessTable = systemProcesses()): number | null {
+  return holderOf(join(folder, FILE), processes);
+}
+
 /** The lock appears whole or not at all. False: there is one already. */
 function place(own: string, path: string, content: string): boolean {
   try {

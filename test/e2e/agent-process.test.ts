@@ -160,6 +160,65 @@ describe('the agent as a process', () => {
     expect(next.fingerprint).toBe(running.fingerprint);
   });
 
+  it('prints at its start what to type in the console, until it is paired', async () => {
+    const dataDir = temporaryFolder('agent');
+    const args = ['--listen', '127.0.0.1:0', '--no-detect', '--no-advertise', '--no-encoder', '--data-dir', dataDir];
+    const printed = async (lines: number) => {
+      const child = spawn(process.execPath, [entry, ...args], { stdio: ['ignore', 'pipe', 'ignore'] });
+      const heard: string[] = [];
+      for await (const line of createInterface({ input: child.stdout })) if (heard.push(line) === lines) break;
+      child.kill('SIGTERM');
+      await once(child, 'close');
+      return heard;
+    };
+    const [listens, code, next] = await printed(3);
+    const address = /^The agent listens on (127\.0\.0\.1:\d+)\.$/.exec(listens ?? '')?.[1];
+    expect(code).toMatch(/^Join code: ([0-9A-Z]{4}-){3}[0-9A-Z]{4}$/);
+    expect(next).toBe(`To pair it: in the console Fleet > Add machine, type ${address} and the join code.`);
+    const running = await startAgent({ dataDir });
+    ending.push(() => running.stop());
+    expect(JSON.parse(running.output().split('\n')[0] ?? '')).toMatchObject({
+      joinCode: code?.slice('Join code: '.length),
+      addresses: [running.listen],
+      nextStep: expect.stringContaining(`type ${running.listen} and the join code`),
+    });
+    await pair(running, 'alpha');
+    await running.stop();
+    expect((await printed(2))[1]).toBe('It is paired. Another control plane: npm run agent -- code --new');
+  });
+
+  it('shows no code of a folder that no agent was started with, and makes none there', async () => {
+    const nowhere = path.join(temporaryFolder('agent'), 'nowhere');
+    for (const words of [['code'], ['code', '--json'], ['controllers'], ['identity'], ['identity', 'rotate']]) {
+      const failure = await cli(...words, '--data-dir', nowhere).then(
+        () => null,
+        (error: { code: number; stderr: string; stdout: string }) => error,
+      );
+      expect([failure?.code, failure?.stdout]).toEqual([1, '']);
+      expect(failure?.stderr.trim()).toBe(
+        `No agent was ever started with the data folder ${nowhere}. Start it first (npm run agent), or give the folder ` +
+          'that it was started with: --data-dir DIR',
+      );
+    }
+    expect(existsSync(nowhere)).toBe(false);
+  });
+
+  it('says with its code whether an agent is there to take it', async () => {
+    const running = await agent();
+    const folder = ['--data-dir', running.dataDir];
+    const there = await cli('code', '--json', ...folder);
+    expect(JSON.parse(there.stdout)).toEqual({
+      joinCode: running.joinCode,
+      dataDir: running.dataDir,
+      agentRuns: true,
+    });
+    expect(there.stderr).toBe('');
+    await running.stop();
+    const gone = await cli('code', ...folder);
+    expect(gone.stdout.trim()).toBe(running.joinCode);
+    expect(gone.stderr).toContain(`No agent runs with the data folder ${running.dataDir} now`);
+  });
+
   it('says when it cannot have its data folder, and what to do', async () => {
     const file = path.join(temporaryFolder('file'), 'a-file');
     writeFileSync(file, '');
