@@ -61,7 +61,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 
 /** Why the node is not ready, and by what. */
 interface Problem {
-  readonly code: ErrorCode | LostReason;
+  readonly code: ErrorCode | LostReason | 'node_key_unreadable';
   readonly says: Said;
 }
 
@@ -160,7 +160,7 @@ export class FleetNode {
 
   get state(): NodeState {
     if (this.#problem && REFUSALS.has(this.#problem.code as ErrorCode)) return 'error';
-    if (this.#problem?.code === 'revoked') return 'error';
+    if (this.#problem?.code === 'revoked' || this.#problem?.code === 'node_key_unreadable') return 'error';
     if (this.#wish === 'maintenance') return 'maintenance';
     if (this.#unknown) return 'unknown';
     if (!this.#running) return this.#everRan || this.#failures > 0 ? 'unreachable' : 'unknown';
@@ -197,6 +197,12 @@ export class FleetNode {
   disconnect(): void {
     this.#target = null;
     this.#dropLink();
+    this.#changed();
+  }
+
+  /** Its key cannot be opened, so it is not dialled before a person has given the keyring or paired it again. */
+  keyUnreadable(says: Said): void {
+    this.#problem = { code: 'node_key_unreadable', says };
     this.#changed();
   }
 

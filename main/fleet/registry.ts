@@ -52,13 +52,9 @@ export class FleetRegistry {
       const node = this.#add(record.id, record.name, record.wish);
       if (key) node.connect({ ...record, key });
       else {
-        events.record({
-          severity: 'error',
-          source: 'fleet',
-          says: said('node_key_unreadable', { name: record.name }),
-          needsPerson: true,
-          node: record.id,
-        });
+        const says = said('node_key_unreadable', { name: record.name });
+        node.keyUnreadable(says);
+        events.record({ severity: 'error', source: 'fleet', says, needsPerson: true, node: record.id });
       }
     }
   }

@@ -83,7 +83,8 @@ function nodeItems(house: House): Item[] {
         severity: state === 'error' || state === 'unreachable' ? 'error' : 'warn',
         ...titled(said(`title_node_${state}`, { name })),
         ...told(problem ?? said('engine_silent_one')),
-        needsPerson: state === 'error',
+        // This app starts its own agent again by itself: one that is away for so long does not come up any more.
+        needsPerson: state === 'error' || (state === 'unreachable' && id === house.fleet.embedded),
         page: 'fleet',
         target: id,
         action: 'see-machine',

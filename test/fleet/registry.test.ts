@@ -237,12 +237,26 @@ describe('a stored node', () => {
   });
 
   it('whose key does not open is shown, not dropped, and a person is told', () => {
-    const { registry, links, events, store } = fleet([record('n1')]);
+    const { registry, links, events, state, store } = fleet([record('n1')]);
     store.keys.clear();
     registry.start();
     expect(links).toEqual([]);
     expect(registry.nodes()).toHaveLength(1);
     expect(events).toMatchObject([{ says: { code: 'node_key_unreadable' }, needsPerson: true }]);
+    // Not only told once: it is what is wrong with the machine until it is mended.
+    expect(state()).toEqual(['error']);
+    expect(registry.nodes()[0]?.problem?.code).toBe('node_key_unreadable');
+  });
+
+  it('whose key did not open is ready again once it was paired anew', async () => {
+    const { registry, links, state, clock, store } = fleet([record('n1')]);
+    store.keys.clear();
+    registry.start();
+    registry.get('n1' as NodeId)?.connect({ ...record('n1'), key: new Uint8Array(32) });
+    links[0]?.up();
+    await clock.settle();
+    expect(state()).toEqual(['ready']);
+    expect(registry.nodes()[0]?.problem).toBeNull();
   });
 });
 

@@ -20,7 +20,7 @@ const house = (told: Told): House =>
     clock: { wallMs: () => NOW_MS, nowMs: () => NOW_MS },
     store: { health: () => ({ state: 'ok', problems: [], reason: null, ...told.store }) },
     discovery: { problem: null },
-    fleet: { nodes: () => told.nodes ?? [] },
+    fleet: { nodes: () => told.nodes ?? [], embedded: 'own' },
     gate: { verdicts: () => told.verdicts ?? [], roleSpace: () => told.space ?? { state: 'founding' } },
     catalogue: () => ({
       byId: new Map([['p1', { provider: { model: 'bge-m3', nodeName: 'lab', role: 'embedding' } }]]),
@@ -75,6 +75,14 @@ describe('what needs a person', () => {
     });
     expect(brief(gone(14_999))).toEqual([]);
     expect(brief(gone(15_000))).toEqual([['node_unreachable', 'fleet', 'see-machine', 'n', false]]);
+  });
+
+  it('the own machine is started again by itself: when it stays away, a person has to look', () => {
+    const nodes = ['n', 'own'].map((id) => ({ id, name: id, problem: null, state: 'unreachable', stateSinceMs: 0 }));
+    expect(brief({ nodes })).toEqual([
+      ['node_unreachable', 'fleet', 'see-machine', 'n', false],
+      ['node_unreachable', 'fleet', 'see-machine', 'own', true],
+    ]);
   });
 
   it('a key is missed where one was held, or where a role has nothing but the cloud', () => {
