@@ -39,6 +39,7 @@ import { Updates } from './desktop/updates.ts';
 import { languageOf, say } from './desktop/words.ts';
 import { LanDiscovery, noDiscovery } from './discovery/lan-discovery.ts';
 import { SwitchyardError } from './domain/errors.ts';
+import { saidOf, sayPlainly } from './domain/said.ts';
 import { agentEnvironment } from './platform/agent-process.ts';
 import { createSystemClock } from './platform/clock.ts';
 import { consoleFolder, readConsoleFiles } from './platform/console-files.ts';
@@ -254,8 +255,9 @@ async function startDesktop(): Promise<void> {
     if (chosen.newAdminToken) console.log(`Admin token, shown this once: ${secrets.adminToken}`);
   } catch (error) {
     failed(error);
-    const sentence = error instanceof SwitchyardError ? error.message : 'The start failed. The event log may say why.';
-    await dialog.showMessageBox({ type: 'error', message: say(language, 'cannotStart'), detail: sentence });
+    const detail =
+      error instanceof SwitchyardError ? sayPlainly(language, saidOf(error)) : say(language, 'startFailed');
+    await dialog.showMessageBox({ type: 'error', message: say(language, 'cannotStart'), detail });
     app.quit();
     return;
   }

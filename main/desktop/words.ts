@@ -44,6 +44,10 @@ const WORDS = {
   keepServing: { en: 'Keep serving', fr: 'Continuer à servir' },
   cancel: { en: 'Cancel', fr: 'Annuler' },
   cannotStart: { en: 'Switchyard cannot start', fr: 'Switchyard ne peut pas démarrer' },
+  startFailed: {
+    en: 'The start failed. The event log may say why.',
+    fr: 'Le démarrage a échoué. Le journal des événements dit peut-être pourquoi.',
+  },
   noLoginEntry: {
     en: 'Starting at login could not be changed',
     fr: 'Le démarrage à l’ouverture de session n’a pas pu être changé',

@@ -187,10 +187,7 @@ export class SqliteStore implements ports.Store {
     } catch (error) {
       await this.stop();
       if (error instanceof SwitchyardError) throw error;
-      throw new SwitchyardError(
-        'store_unavailable',
-        `The data folder ${files.folder} cannot be made, read or written. Mend its permissions or choose another with --data-dir.`,
-      );
+      throw new SwitchyardError('store_unavailable', said('store_no_folder', { folder: files.folder }));
     }
     this.#touchLastGood();
     this.#every('retain', FIRST_RETAIN_MS, () => {

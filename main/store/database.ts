@@ -2,6 +2,7 @@ import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { SwitchyardError } from '../domain/errors.ts';
+import { said } from '../domain/said.ts';
 import { NotOurDatabase } from './faults.ts';
 import { ensurePrivateFile, ensurePrivateFolder, moveIntoPlace, temporaryBeside } from './files.ts';
 import type { Migration } from './migrations/migration.ts';
@@ -80,10 +81,7 @@ function checkIsOurs(db: Db, migrations: readonly Migration[]): void {
   if (db.pragma('application_id', { simple: true }) !== APPLICATION_ID) throw new NotOurDatabase();
   const version = Number(db.pragma('user_version', { simple: true }));
   if (version > migrations.length) {
-    throw new SwitchyardError(
-      'store_newer',
-      `A newer Switchyard wrote this database (format ${version}, this one reads up to ${migrations.length}). Install that version again, or restore a backup.`,
-    );
+    throw new SwitchyardError('store_newer', said('store_of_newer', { version, newest: migrations.length }));
   }
 }
 

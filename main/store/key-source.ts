@@ -37,7 +37,7 @@ export interface KeySource {
 export async function findKeySource(folder: string, options: KeySourceOptions): Promise<KeySource> {
   const { text, file, keychain } = options;
   if (text !== undefined && file !== undefined) {
-    throw new SwitchyardError('vault_locked', 'SWITCHYARD_KEYRING and SWITCHYARD_KEYRING_FILE are both set. Set one.');
+    throw new SwitchyardError('vault_locked', said('vault_two_keyrings'));
   }
   if (text !== undefined) {
     const keyring = Keyring.parse(text, 'SWITCHYARD_KEYRING');
@@ -52,10 +52,7 @@ export async function findKeySource(folder: string, options: KeySourceOptions): 
   const begunWithKeyFile = existsSync(keyFile) && !existsSync(keychainFile);
   if (keychain && !begunWithKeyFile) return keychainSource(folder, keychain);
   if (existsSync(keychainFile) && !existsSync(keyFile)) {
-    throw new SwitchyardError(
-      'vault_locked',
-      'The key of this data folder is in the keychain of the desktop app. Start that one, or choose another folder with --data-dir.',
-    );
+    throw new SwitchyardError('vault_locked', said('vault_in_keychain'));
   }
   return { source: 'key-file', weak: said('vault_key_file'), keyring: null, renew: async () => null };
 }
@@ -64,7 +61,7 @@ function readKeyringFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    throw new SwitchyardError('vault_locked', 'The file in SWITCHYARD_KEYRING_FILE cannot be read.');
+    throw new SwitchyardError('vault_locked', said('vault_no_file'));
   }
 }
 
@@ -94,9 +91,6 @@ async function reveal(keychain: Keychain, bytes: Uint8Array): Promise<string> {
   try {
     return await keychain.reveal(bytes);
   } catch {
-    throw new SwitchyardError(
-      'vault_locked',
-      'The keychain of this machine does not open the key of this data folder. Unlock it, or start as the user who made it.',
-    );
+    throw new SwitchyardError('vault_locked', said('vault_keychain_shut'));
   }
 }

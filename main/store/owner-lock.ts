@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { SwitchyardError } from '../domain/errors.ts';
+import { said } from '../domain/said.ts';
 import { dataFiles, ensurePrivateFile, writeWhole } from './files.ts';
 
 /** Held while the data folder is ours. */
@@ -36,12 +37,12 @@ export function lockDataFolder(folder: string, pid: number = process.pid): Owner
   } catch (error) {
     database.close();
     if (!(error instanceof Database.SqliteError) || !error.code.startsWith('SQLITE_BUSY')) {
-      throw new SwitchyardError('store_unavailable', 'The data folder cannot be locked. Is it on a network drive?');
+      throw new SwitchyardError('store_unavailable', said('store_unlockable'));
     }
     const owner = ownerPid(files.owner);
     throw new SwitchyardError(
       'store_in_use',
-      `Another Switchyard${owner === null ? '' : ` (process ${owner})`} uses this data folder. Stop it, or give this one a folder of its own with --data-dir.`,
+      owner === null ? said('store_used') : said('store_used_by', { process: String(owner) }),
     );
   }
   writeWhole(files.owner, `${JSON.stringify({ pid })}\n`);

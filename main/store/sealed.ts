@@ -1,4 +1,5 @@
 import { SwitchyardError } from '../domain/errors.ts';
+import { said } from '../domain/said.ts';
 import type { Db } from './database.ts';
 import { durably } from './database.ts';
 import type { Vault } from './vault.ts';
@@ -30,10 +31,7 @@ export function checkKeyring(db: Db, vault: Vault, newUuid: () => string): void 
       vault.open(sealed, { ...CHECK_COLUMN, row });
     } catch (error) {
       if (error instanceof SwitchyardError && error.code === 'vault_locked') continue;
-      throw new SwitchyardError(
-        'vault_locked',
-        `Key version ${version} of the keyring is not the key that sealed this database. Give that key back, or use a new key under a higher version and pair the machines again.`,
-      );
+      throw new SwitchyardError('vault_locked', said('vault_wrong_key', { version }));
     }
   }
   if (!db.readonly && !rows.some(({ version }) => version === vault.keyVersion)) {

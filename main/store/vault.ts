@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { SwitchyardError } from '../domain/errors.ts';
+import { said } from '../domain/said.ts';
 import type { Keyring } from './keyring.ts';
 
 const NONCE_BYTES = 12;
@@ -79,10 +80,7 @@ export class Vault {
     if (version === null) throw new SwitchyardError('vault_damaged');
     const key = this.#keyring.get(version);
     if (!key) {
-      throw new SwitchyardError(
-        'vault_locked',
-        `A sealed record needs key version ${version}, which the keyring lacks.`,
-      );
+      throw new SwitchyardError('vault_locked', said('vault_lacks_key', { version }));
     }
     const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(5, HEADER_BYTES), {
       authTagLength: TAG_BYTES,

@@ -131,6 +131,6 @@ export type WorkerReply =
   | { readonly id: number; readonly value: unknown; readonly fault: FaultKind | null }
   | {
       readonly id: number;
-      readonly error: { readonly code: ErrorCode; readonly sentence: string };
+      readonly error: { readonly code: ErrorCode; readonly sentence: string; readonly says: Said | null };
       readonly fault: FaultKind | null;
     };

@@ -108,8 +108,10 @@ export class WorkerChannel {
     const call = this.#calls.get(reply.id);
     this.#calls.delete(reply.id);
     this.#options.onFault(reply.fault);
-    if ('error' in reply) call?.reject(new SwitchyardError(reply.error.code, reply.error.sentence));
-    else call?.resolve(reply.value);
+    if ('error' in reply) {
+      const { code, sentence, says } = reply.error;
+      call?.reject(new SwitchyardError(code, says ?? sentence));
+    } else call?.resolve(reply.value);
   }
 
   #onExit(thread: WorkerThread): void {

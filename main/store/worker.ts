@@ -21,7 +21,7 @@ port.on('message', ({ id, method, args }: WorkerCall) => {
   } catch (error) {
     // A foreign message may quote values, so it stays here.
     const ours = error instanceof SwitchyardError ? error : new SwitchyardError('internal_error');
-    reply = { id, error: { code: ours.code, sentence: ours.message }, fault: host.fault };
+    reply = { id, error: { code: ours.code, sentence: ours.message, says: ours.says }, fault: host.fault };
   }
   port.postMessage(reply);
   if (method === 'close') port.close();

@@ -32,6 +32,8 @@ export interface Formats {
   gigabytes(bytes: Maybe): string;
   /** With unit: "118 B", "310 MB"; in French "310 Mo". */
   bytes(bytes: Maybe): string;
+  /** A figure in a unit that is written alike in every language: "61 °C". */
+  unit(value: Maybe, unit: string): string;
   usd(value: Maybe): string;
   /** Cut, not rounded, at four digits: 0.98996 must not read as a pass of 0.99. */
   cosine(value: Maybe): string;
@@ -120,6 +122,7 @@ export function createFormats(locale: string, words: FormatWords, timeZone?: str
         if (v < 1e6) return measured(v / 1e3, 0, kilo);
         return v < 1e9 ? measured(v / 1e6, 0, mega) : measured(v / 1e9, 1, giga);
       }),
+    unit: (value, unit) => known(value, (v) => measured(v, 0, unit)),
     usd: (value) =>
       known(value, (v) => {
         // Less than a billionth is what sums of fractions leave over.

@@ -17,6 +17,8 @@ export interface I18n {
   say(reason: Reason): string;
   /** The same for a sentence that stands beside what it says: events, and what needs a person. */
   sayBeside(sentence: string, says: Says | undefined): string;
+  /** A provider as the control plane names it: "bge-m3 on attic". */
+  named(provider: string): string;
   sayError(error: unknown): string;
 }
 
@@ -36,6 +38,12 @@ export function createI18n(language: Language): I18n {
   const say = (reason: Reason): string => sayIn(language, reason, f);
   const sayBeside = (sentence: string, says: Says | undefined): string =>
     says ? say({ ...says, sentence }) : sentence;
+  const named = (provider: string): string => {
+    const [, model, machine] = /^(.+) on (.+?)$/.exec(provider) ?? [];
+    if (model && machine) return t('name.onMachine', { model, machine });
+    const [, gone] = /^(.+) \(not in the fleet now\)$/.exec(provider) ?? [];
+    return gone ? t('name.gone', { model: gone }) : provider;
+  };
   const sayError = (error: unknown): string => {
     if (!(error instanceof CallError)) return t('error.internal');
     const own = Object.hasOwn(CONSOLE_ERRORS, error.code) ? CONSOLE_ERRORS[error.code] : undefined;
@@ -45,7 +53,7 @@ export function createI18n(language: Language): I18n {
     if (language === 'fr') return known ? ERRORS_FR[known] : (error.detail ?? t('error.internal'));
     return error.detail ?? (known ? ERRORS[known].sentence : t('error.internal'));
   };
-  return { language, f, t, say, sayBeside, sayError };
+  return { language, f, t, say, sayBeside, named, sayError };
 }
 
 const I18nContext = createContext<I18n | null>(null);

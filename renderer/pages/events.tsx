@@ -21,7 +21,10 @@ export function EventsPage(): ReactElement {
   const { transport } = useConsole();
   const live = useTopic('events');
   const verdicts = useTopic('gate');
-  const titles = useMemo(() => new Map((verdicts ?? []).map((row) => [row.providerId, row.title])), [verdicts]);
+  const titles = useMemo(
+    () => new Map((verdicts ?? []).map((row) => [row.providerId, i18n.named(row.title)])),
+    [verdicts, i18n],
+  );
   // What the live log has forgotten meanwhile stays here, so that the list has no hole.
   const held = useRef<readonly EventView[]>([]);
   const [loaded, setLoaded] = useState<readonly EventView[]>([]);

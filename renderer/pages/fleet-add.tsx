@@ -233,7 +233,7 @@ function Command(props: {
   readonly made: Output<'enrolments.create'>;
   readonly progress: EnrolmentView;
 }): ReactElement {
-  const { t, say } = useI18n();
+  const { t, f, say } = useI18n();
   const { progress } = props;
   const tone =
     progress.state === 'joined' ? 'ok' : progress.state === 'failed' || progress.state === 'expired' ? 'bad' : 'idle';
@@ -257,7 +257,7 @@ function Command(props: {
               {say({ code: step.code, sentence: step.sentence })}
             </Status>
             <span />
-            <span className="num quiet">{step.percent === null ? '' : `${Math.round(step.percent)} %`}</span>
+            <span className="num quiet">{step.percent === null ? '' : f.unit(step.percent, '%')}</span>
           </li>
         ))}
       </ul>

@@ -35,7 +35,7 @@ export function NodeSide({ node, onClose }: { readonly node: NodeView; readonly 
           <dd>{[node.cpu, node.platform, node.arch].filter(Boolean).join(', ') || UNKNOWN}</dd>
           <dt>{t('node.cpu')}</dt>
           <dd>
-            {node.cpuPercent === null ? UNKNOWN : `${f.number(node.cpuPercent)} %`}
+            {f.unit(node.cpuPercent, '%')}
             {node.cores !== null && <span className="quiet"> {t('node.ofCores', { cores: node.cores })}</span>}
           </dd>
           <dt>{t('node.heartbeat')}</dt>
@@ -55,15 +55,15 @@ export function NodeSide({ node, onClose }: { readonly node: NodeView; readonly 
           <h4>{gpu.name ?? t('fleet.gpu', { index: gpu.index })}</h4>
           <dl className="facts figures">
             <dt>{t('gpu.load')}</dt>
-            <dd>{gpu.utilisationPercent === null ? UNKNOWN : `${f.number(gpu.utilisationPercent)} %`}</dd>
+            <dd>{f.unit(gpu.utilisationPercent, '%')}</dd>
             <dt>{t('gpu.memory')}</dt>
             <dd>
               {f.gigabytes(gpu.memoryUsedBytes)} / {f.gigabytes(gpu.memoryTotalBytes)} {t('unit.gigabytes')}
             </dd>
             <dt>{t('gpu.heat')}</dt>
             <dd>
-              {gpu.temperatureC === null ? UNKNOWN : `${f.number(gpu.temperatureC)} °C`}
-              {gpu.powerW !== null && `, ${f.number(gpu.powerW)} W`}
+              {f.unit(gpu.temperatureC, '°C')}
+              {gpu.powerW !== null && `, ${f.unit(gpu.powerW, 'W')}`}
             </dd>
           </dl>
         </section>
@@ -179,7 +179,7 @@ function Provider({ provider }: { readonly provider: ProviderView }): ReactEleme
         <dd>
           {provider.itemsPerSecond !== null
             ? t('unit.itemsPerSecond', { count: f.number(provider.itemsPerSecond, 1) })
-            : `${f.number(provider.tokensPerSecond, 1)} tok/s`}
+            : t('unit.tokensPerSecond', { count: f.number(provider.tokensPerSecond, 1) })}
           {provider.ttftMs !== null && `, ${t('provider.ttft', { time: f.duration(provider.ttftMs) })}`}
         </dd>
       </dl>

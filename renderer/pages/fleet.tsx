@@ -193,7 +193,7 @@ export function Gpus({ gpus }: { readonly gpus: readonly GpuView[] }): ReactElem
     <span className="gpus">
       {gpus.map((gpu) => {
         const percent = gpu.utilisationPercent;
-        const words = percent === null ? UNKNOWN : `${f.number(percent)} %`;
+        const words = f.unit(percent, '%');
         return (
           <span key={gpu.index} className="gpu" title={gpu.name ?? t('fleet.gpu', { index: gpu.index })}>
             <svg width="62" height="18" aria-hidden="true">

@@ -22,14 +22,14 @@ export function GateDetail(props: {
   readonly rows: readonly VerdictView[];
   readonly role: RoleView | null;
 }): ReactElement {
-  const { t, f, say } = useI18n();
+  const { t, f, say, named } = useI18n();
   const { row } = props;
   const verify = useChange('gate.verify', ['gate.list', 'gate.history']);
   const found = useFoundFrom(props.role);
   return (
     <div className="gate-detail">
-      <section aria-label={row.title}>
-        <h3>{t('gate.worst', { provider: row.title })}</h3>
+      <section aria-label={named(row.title)}>
+        <h3>{t('gate.worst', { provider: named(row.title) })}</h3>
         <div className="stack">
           {row.reason && row.verdict !== 'pass' && (
             <Note tone={row.verdict === 'pass-reduced' || row.verdict === 'unverified' ? 'warn' : 'bad'}>

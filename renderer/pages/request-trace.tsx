@@ -60,7 +60,7 @@ function estimateWords({ overflows, waitMs, thresholdMs }: Extract<TraceStep, { 
 }
 
 function Step({ step }: { readonly step: TraceStep }): ReactNode {
-  const { t, f, say } = useI18n();
+  const { t, f, say, named } = useI18n();
   switch (step.step) {
     case 'arrived':
       return (
@@ -89,12 +89,12 @@ function Step({ step }: { readonly step: TraceStep }): ReactNode {
           <b>{t('trace.considered', { count: f.number(step.eligible.length) })}</b>
           {step.eligible.map((one) => (
             <p key={one.providerId}>
-              <Status tone="ok">{one.name}</Status> <span className="quiet">{t(`kind.${one.kind}`)}</span>
+              <Status tone="ok">{named(one.name)}</Status> <span className="quiet">{t(`kind.${one.kind}`)}</span>
             </p>
           ))}
           {step.refused.map((one) => (
             <p key={one.providerId}>
-              <Status tone="idle">{one.name}</Status> <span className="quiet">{say(one.reason)}</span>
+              <Status tone="idle">{named(one.name)}</Status> <span className="quiet">{say(one.reason)}</span>
             </p>
           ))}
         </>
@@ -115,7 +115,7 @@ function Step({ step }: { readonly step: TraceStep }): ReactNode {
           </p>
           {step.parts.map((part) => (
             <p key={part.providerId} className="quiet num">
-              {part.name}:{' '}
+              {named(part.name)}:{' '}
               {t(part.slots === 1 ? 'trace.serviceTimeOne' : 'trace.serviceTime', {
                 slots: f.number(part.slots),
                 time: f.duration(part.serviceMs),
@@ -127,10 +127,10 @@ function Step({ step }: { readonly step: TraceStep }): ReactNode {
     case 'chosen':
       return (
         <>
-          <b>{t('trace.chosen', { name: step.name })}</b> <span className="quiet">{say(step.why)}</span>
+          <b>{t('trace.chosen', { name: named(step.name) })}</b> <span className="quiet">{say(step.why)}</span>
           {step.weights.map((one) => (
             <p key={one.providerId} className="quiet num">
-              {one.name}: {f.number(one.total)} = 100 × {f.number(one.base, 1)} × {f.number(one.load, 2)} ×{' '}
+              {named(one.name)}: {f.number(one.total)} = 100 × {f.number(one.base, 1)} × {f.number(one.load, 2)} ×{' '}
               {f.number(one.speed, 2)}
             </p>
           ))}
@@ -152,7 +152,7 @@ function Step({ step }: { readonly step: TraceStep }): ReactNode {
     case 'attempt':
       return (
         <>
-          <b>{t('trace.attempt', { number: step.number, name: step.name })}</b> {t(`attempt.${step.result}`)}
+          <b>{t('trace.attempt', { number: step.number, name: named(step.name) })}</b> {t(`attempt.${step.result}`)}
           <p className="quiet num">
             {step.range && `${t('trace.range', { from: f.number(step.range.from), to: f.number(step.range.to) })}, `}
             {step.lastedMs === null ? UNKNOWN : f.duration(step.lastedMs)}

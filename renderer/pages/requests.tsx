@@ -139,12 +139,13 @@ function FilterField(props: {
 }
 
 /** "model on machine": the model has a column of its own when it is the one asked for. */
-function providerWords({ providerName, model }: RequestView): string {
+function providerWords({ providerName, model }: RequestView, { named }: I18n): string {
   const name = providerName ?? '';
-  return name.startsWith(`${model} on `) ? name.slice(model.length + 4) : name;
+  return name.startsWith(`${model} on `) ? name.slice(model.length + 4) : named(name);
 }
 
-function columnsOf({ t, f }: I18n): readonly Column<RequestView>[] {
+function columnsOf(i18n: I18n): readonly Column<RequestView>[] {
+  const { t, f } = i18n;
   const ms = (value: number | null) => f.number(value === null ? null : Math.round(value));
   return [
     { id: 'time', head: t('chart.time'), cell: (row) => <span className="num">{f.clock(row.atMs)}</span> },
@@ -176,7 +177,7 @@ function columnsOf({ t, f }: I18n): readonly Column<RequestView>[] {
     {
       id: 'provider',
       head: t('gate.provider'),
-      cell: (row) => (row.providerName === null ? UNKNOWN : <Short text={providerWords(row)} most={22} />),
+      cell: (row) => (row.providerName === null ? UNKNOWN : <Short text={providerWords(row, i18n)} most={22} />),
     },
     { id: 'queue', head: t('requests.queueMs'), align: 'right', cell: (row) => ms(row.queueMs) },
     { id: 'first', head: t('fleet.firstByte'), align: 'right', cell: (row) => ms(row.firstByteMs) },

@@ -83,7 +83,7 @@ function FounderChoice(props: {
   readonly chosen: string | null;
   readonly onChoose: (id: string) => void;
 }): ReactElement {
-  const { t, f, say } = useI18n();
+  const { t, f, say, named } = useI18n();
   if (props.founders.length === 0) return <p className="quiet">{t('space.noFounder')}</p>;
   return (
     <fieldset className="form">
@@ -98,7 +98,7 @@ function FounderChoice(props: {
             onChange={() => props.onChoose(one.providerId)}
           />
           <span>
-            <b>{one.title}</b> <span className="mono">{one.model}</span>
+            <b>{named(one.title)}</b> <span className="mono">{one.model}</span>
             {one.width !== null && `, ${t('role.wide', { width: f.number(one.width) })}`}
             <span className="quiet">
               {' '}

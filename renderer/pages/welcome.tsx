@@ -103,7 +103,7 @@ function CloudStep(): ReactElement {
 }
 
 function TestStep(): ReactElement {
-  const { t, f, say } = useI18n();
+  const { t, f, say, named } = useI18n();
   const roles = useTopic('roles');
   const app = useTopic('app');
   const test = useChange('test.request');
@@ -132,7 +132,7 @@ function TestStep(): ReactElement {
           <Status tone={result.ok ? 'ok' : 'bad'}>
             {result.ok
               ? t(result.providerName?.startsWith(`${result.model} `) ? 'welcome.answeredBy' : 'welcome.answered', {
-                  provider: result.providerName ?? '',
+                  provider: named(result.providerName ?? ''),
                   model: result.model ?? '',
                   time: f.duration(result.totalMs),
                 })

@@ -59,6 +59,50 @@ export const HOUSE = {
     en: 'This desktop has no keychain (basic_text): the vault’s key can be read by every program of yours. Set SWITCHYARD_KEYRING to keep it elsewhere.',
     fr: 'Ce bureau n’a pas de trousseau (basic_text) : tous vos programmes peuvent lire la clé du coffre. Définissez SWITCHYARD_KEYRING pour la garder ailleurs.',
   },
+  vault_two_keyrings: {
+    en: 'SWITCHYARD_KEYRING and SWITCHYARD_KEYRING_FILE are both set. Set one.',
+    fr: 'SWITCHYARD_KEYRING et SWITCHYARD_KEYRING_FILE sont définis tous les deux. N’en gardez qu’un.',
+  },
+  vault_no_file: {
+    en: 'The file in SWITCHYARD_KEYRING_FILE cannot be read.',
+    fr: 'Le fichier indiqué par SWITCHYARD_KEYRING_FILE est illisible.',
+  },
+  vault_in_keychain: {
+    en: 'The key of this data folder is in the keychain of the desktop app. Start that one, or choose another folder with --data-dir.',
+    fr: 'La clé de ce dossier de données est dans le trousseau de l’application de bureau. Lancez celle-ci, ou choisissez un autre dossier avec --data-dir.',
+  },
+  vault_keychain_shut: {
+    en: 'The keychain of this machine does not open the key of this data folder. Unlock it, or start as the user who made it.',
+    fr: 'Le trousseau de cette machine n’ouvre pas la clé de ce dossier de données. Déverrouillez-le, ou démarrez sous l’utilisateur qui l’a créé.',
+  },
+  vault_wrong_key: {
+    en: 'Key version {version} of the keyring is not the key that sealed this database. Give that key back, or use a new key under a higher version and pair the machines again.',
+    fr: 'La version {version} de la clé du trousseau n’est pas celle qui a scellé cette base de données. Remettez celle-ci, ou utilisez une nouvelle clé sous une version plus haute et associez de nouveau les machines.',
+  },
+  vault_lacks_key: {
+    en: 'A sealed record needs key version {version}, which the keyring lacks.',
+    fr: 'Un enregistrement scellé demande la version {version} de la clé, absente du trousseau.',
+  },
+  store_unlockable: {
+    en: 'The data folder cannot be locked. Is it on a network drive?',
+    fr: 'Le dossier de données ne peut pas être verrouillé. Est-il sur un disque réseau ?',
+  },
+  store_used: {
+    en: 'Another Switchyard uses this data folder. Stop it, or give this one a folder of its own with --data-dir.',
+    fr: 'Un autre Switchyard utilise ce dossier de données. Arrêtez-le, ou donnez à celui-ci son propre dossier avec --data-dir.',
+  },
+  store_used_by: {
+    en: 'Another Switchyard (process {process}) uses this data folder. Stop it, or give this one a folder of its own with --data-dir.',
+    fr: 'Un autre Switchyard (processus {process}) utilise ce dossier de données. Arrêtez-le, ou donnez à celui-ci son propre dossier avec --data-dir.',
+  },
+  store_of_newer: {
+    en: 'A newer Switchyard wrote this database (format {version}, this one reads up to {newest}). Install that version again, or restore a backup.',
+    fr: 'Un Switchyard plus récent a écrit cette base de données (format {version}, celui-ci lit jusqu’à {newest}). Réinstallez cette version, ou restaurez une sauvegarde.',
+  },
+  store_no_folder: {
+    en: 'The data folder {folder} cannot be made, read or written. Mend its permissions or choose another with --data-dir.',
+    fr: 'Le dossier de données {folder} ne peut pas être créé, lu ou écrit. Corrigez ses droits ou choisissez-en un autre avec --data-dir.',
+  },
   store_node_key: {
     en: 'The key of machine "{name}" does not open with this keyring. Give the keyring that sealed it, or pair it again.',
     fr: 'La clé de la machine « {name} » ne s’ouvre pas avec ce trousseau. Fournissez le trousseau qui l’a scellée, ou associez-la de nouveau.',
