@@ -88,7 +88,11 @@ async function firstKey(
 }
 
 /** Keys with a daily cap go on from what they have spent today (UTC). A store that cannot say leaves them at zero, as a new day would. */
-export async function restoreSpend(limits: MemoryKeyLimits, store: Store, wallMs: number): Promise<void> {
+export async function restoreSpend(
+  limits: MemoryKeyLimits,
+  store: { readonly usage: Pick<Store['usage'], 'query'> },
+  wallMs: number,
+): Promise<void> {
   const today = new Date(wallMs).toISOString().slice(0, 10);
   const rows = await store.usage.query({ fromDay: today, toDay: today }).catch(() => []);
   for (const { key, costUsd } of rows) if (key !== null && costUsd > 0) limits.restoreSpend(key, costUsd, wallMs);

@@ -32,11 +32,12 @@ export class MemoryKeyLimits implements KeyLimits {
     this.#clock = clock;
   }
 
-  /** After a restart: what a key has spent already on the day of `wallMs`. */
+  /** After a restart: a part of what a key has spent already on the day of `wallMs`. */
   restoreSpend(keyId: string, usd: number, wallMs: number): void {
     const account = this.#account(keyId);
-    account.day = Math.floor(wallMs / DAY_MS);
-    account.spentUsd = usd;
+    const day = Math.floor(wallMs / DAY_MS);
+    account.spentUsd = usd + (account.day === day ? account.spentUsd : 0);
+    account.day = day;
   }
 
   admit(key: ApiKey): Admission {

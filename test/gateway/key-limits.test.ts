@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { restoreSpend } from '../../main/first-run.ts';
 import { MemoryKeyLimits, rateHeaders } from '../../main/gateway/key-limits.ts';
 import type { ApiKey } from '../../main/gateway/ports.ts';
+import type { UsageRow } from '../../main/store/ports.ts';
 import { API_KEY, answerChat, codeOf, KEY, post, sha256, startGateway, stopAll, USAGE } from './harness.ts';
 import { ManualClock } from './manual-clock.ts';
 
@@ -65,6 +67,30 @@ it('dollars count by UTC day and survive a restart', () => {
   expect(limits.admit(key)).toMatchObject({ admitted: false, limit: 'usd', retryAfterMs: 3_600_000 });
   clock.advance(3_600_000);
   expect(limits.admit(key).admitted).toBe(true);
+});
+
+it('what a key has spent today comes back whole after a restart, whatever roles and models it was for', async () => {
+  const clock = new ManualClock(Date.UTC(2026, 0, 2, 23, 0, 0));
+  const limits = new MemoryKeyLimits(clock);
+  const key = limited({ usdPerDay: 1 });
+  const row = {
+    day: '2026-01-02',
+    key: key.id,
+    project: key.project,
+    route: 'cloud',
+    requests: 1,
+    failures: 0,
+  } as const;
+  const counts = { promptTokens: 1, completionTokens: 1, inexact: 0 };
+  const rows: UsageRow[] = [
+    { ...row, ...counts, role: 'code-assistant', model: 'a/b', costUsd: 0.6 },
+    { ...row, ...counts, role: 'reranker', model: 'c/d', costUsd: 0.3 },
+  ];
+  const restored = restoreSpend(limits, { usage: { query: async () => rows } }, clock.wallMs());
+  // It is open before the database has answered.
+  limits.settle(key, tokens(1, 0.2));
+  await restored;
+  expect(limits.admit(key)).toMatchObject({ admitted: false, limit: 'usd' });
 });
 
 it('rates are told as OpenAI tells them', () => {
