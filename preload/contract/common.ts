@@ -64,7 +64,7 @@ export const Reason = Part.extend({
   more: z.array(Part).max(4).readonly().optional(),
 });
 export type Reason = z.infer<typeof Reason>;
-/** A sentence that stands beside, by code and figures. Absent in what was stored before there were any. */
+/** A sentence that stands beside, by code and figures. Absent in what was stored before there was such a thing. */
 export const Says = Reason.omit({ sentence: true });
 export type Says = z.infer<typeof Says>;
 
