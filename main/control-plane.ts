@@ -22,6 +22,7 @@ import { Settling } from './fleet/settling.ts';
 import { GateService } from './gate/gate.ts';
 import { parseProbeSet } from './gate/probes.ts';
 import { sha256 } from './gate/service-digest.ts';
+import { MemoryKeyLimits } from './gateway/key-limits.ts';
 import type { ConsoleFile } from './gateway/ports.ts';
 import type { Gateway } from './gateway/server.ts';
 import { budgetEvents, rememberAbility, wrongUpstreamEvent } from './house-cloud.ts';
@@ -142,6 +143,7 @@ export class ControlPlane {
       onCloud: (node, message) => cloud.onMessage(node, message),
     });
     const agents = fleetAgents(fleet);
+    const limits = new MemoryKeyLimits(clock);
     const cloud: OpenCloud = openCloud({
       clock,
       random,
@@ -158,6 +160,7 @@ export class ControlPlane {
         tellBudget();
         routing.permitsChanged();
       },
+      onSpent: (keyId, usd) => limits.spent(keyId, usd),
       onRefused: (status, whose) => {
         if (status === 429) this.#series.fold(`429.${whose}`, 1, 'sum');
       },
@@ -338,6 +341,7 @@ export class ControlPlane {
       operations,
       hub,
       metrics: this.#metrics,
+      limits,
       randomBytes,
       consoleFiles: this.#options.consoleFiles,
       port: this.#options.port,

@@ -1,6 +1,6 @@
 import type { Operations } from '../preload/contract.ts';
 import { DEFAULT_PROJECT, restoreSpend } from './first-run.ts';
-import { MemoryKeyLimits } from './gateway/key-limits.ts';
+import type { MemoryKeyLimits } from './gateway/key-limits.ts';
 import type { ConsoleFile, GatewayPorts } from './gateway/ports.ts';
 import { Gateway } from './gateway/server.ts';
 import { modelDirectory } from './model-directory.ts';
@@ -21,6 +21,7 @@ export interface EndpointOptions {
   readonly operations: Operations;
   readonly hub: TopicHub;
   readonly metrics: Metrics;
+  readonly limits: MemoryKeyLimits;
   readonly randomBytes: (count: number) => Uint8Array;
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
   /** In place of the stored setting; 0: any free port. */
@@ -29,10 +30,9 @@ export interface EndpointOptions {
 
 /** The HTTP endpoint as the operator's settings want it. Not started. */
 export function makeEndpoint(options: EndpointOptions): Gateway {
-  const { house, store, gate, events, operations, hub, metrics, randomBytes, consoleFiles } = options;
+  const { house, store, gate, events, operations, hub, metrics, limits, randomBytes, consoleFiles } = options;
   const { clock } = house;
   const { endpoint } = house.settings();
-  const limits = new MemoryKeyLimits(clock);
   void restoreSpend(limits, store, clock.wallMs());
   return new Gateway(
     {

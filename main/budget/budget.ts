@@ -34,6 +34,8 @@ export interface BudgetOptions {
   readonly spend?: SpendState | null;
   /** Of an earlier run. */
   readonly memory?: BudgetMemory | null;
+  /** What a call has cost is known, however it ended; once for each call that cost something. */
+  onSpent?(ask: PermitAsk, usd: number): void;
 }
 
 /**
@@ -42,6 +44,7 @@ export interface BudgetOptions {
  */
 export class Budget {
   readonly #clock: Pick<Clock, 'wallMs'>;
+  readonly #onSpent: (ask: PermitAsk, usd: number) => void;
   readonly #latency: Latency;
   readonly #limit: Limit;
   readonly #window = new StartWindow();
@@ -72,6 +75,7 @@ export class Budget {
 
   constructor(options: BudgetOptions) {
     this.#clock = options.clock;
+    this.#onSpent = (ask, usd) => options.onSpent?.(ask, usd);
     this.#run = Math.floor(options.clock.wallMs()).toString(36);
     this.#nowMs = options.nowMs;
     this.#override = options.override ?? null;
@@ -183,7 +187,7 @@ export class Budget {
   ): void {
     this.advance(nowMs);
     if (!this.#inFlight.isOut(permitId)) return;
-    if (how.costUsd !== undefined && how.costUsd !== null) this.#spend.settle(permitId, how.costUsd);
+    if (how.costUsd !== undefined && how.costUsd !== null) this.#book(permitId, how.costUsd);
     if (how.readsOn !== true) this.#inFlight.returnAt(permitId, nowMs + ABORT_MS);
   }
 
@@ -430,8 +434,14 @@ export class Budget {
   }
 
   #settle(permitId: string, costUsd: number | null): void {
+    this.#book(permitId, costUsd);
     this.#inFlight.settled(permitId);
-    this.#spend.settle(permitId, costUsd);
+  }
+
+  #book(permitId: string, costUsd: number | null): void {
+    const usd = this.#spend.settle(permitId, costUsd);
+    const permit = this.#inFlight.find(permitId);
+    if (usd > 0 && permit !== null) this.#onSpent(permit.ask, usd);
   }
 
   #observe(nowMs: number): void {

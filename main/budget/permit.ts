@@ -9,6 +9,8 @@ export interface PermitAsk extends CallTarget {
   /** Names the piece of work; asking again with the same id is the same ask. */
   readonly id: string;
   readonly project: ProjectId;
+  /** API key behind it; absent where there is none. Nothing is decided by it. */
+  readonly keyId?: string | null;
   readonly role: RoleId;
   readonly class: PriorityClass;
   readonly arrivedAtMs: number;

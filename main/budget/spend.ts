@@ -110,10 +110,14 @@ export class Spend {
     if (usd > 0) this.#revision++;
   }
 
-  /** `costUsd` null: not reported, the estimate stands. A call is settled once; more is ignored. */
-  settle(call: string, costUsd: number | null): void {
+  /**
+   * `costUsd` null: not reported, the estimate stands. A call is settled once; more is ignored.
+   *
+   * @returns what has been booked now
+   */
+  settle(call: string, costUsd: number | null): number {
     const reservation = this.#reservations.get(call);
-    if (reservation === undefined) return;
+    if (reservation === undefined) return 0;
     this.#reservations.delete(call);
     const usd = costUsd !== null && Number.isFinite(costUsd) && costUsd >= 0 ? costUsd : reservation.usd;
     for (const key of reservation.keys) {
@@ -121,6 +125,7 @@ export class Spend {
       add(this.#spent, key, usd);
     }
     if (usd > 0 || reservation.usd > 0) this.#revision++;
+    return usd;
   }
 
   total(

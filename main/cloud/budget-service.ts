@@ -45,6 +45,8 @@ export interface BudgetServiceOptions {
   readonly store: BudgetStateStore;
   /** Work that was refused may start now: the router should look again. */
   onChange(): void;
+  /** What a call of this key has cost, also when its client had left. */
+  onSpent?(keyId: string, usd: number): void;
 }
 
 /** The budget with its clock, its memory of spending, and the ends of cancelled calls. */
@@ -79,6 +81,9 @@ export class BudgetService {
       override: this.#override,
       spend: stored.success ? { version: 1, spent: stored.data.spent } : null,
       memory: stored.success ? stored.data.learnt : null,
+      onSpent: ({ keyId }, usd) => {
+        if (keyId != null) options.onSpent?.(keyId, usd);
+      },
     });
     if (this.#paused) this.budget.setPaused(true, nowMs);
   }

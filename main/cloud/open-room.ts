@@ -59,6 +59,8 @@ export interface OpenCloudOptions {
   onProviders(): void;
   /** Permits may be had: `router.permitsChanged()`, then decide. */
   onPermits(): void;
+  /** What a call of an API key has cost, whether or not its client has waited for the end. */
+  onSpent?(keyId: string, usd: number): void;
   /** OpenRouter or an upstream has refused a call. `whose` limit it was: an upstream, a model, or `account`. */
   onRefused?(status: number, whose: string): void;
 }
@@ -89,6 +91,7 @@ export function openCloud(options: OpenCloudOptions): OpenCloud {
     random: options.random,
     store: store.budget,
     onChange: () => options.onPermits(),
+    onSpent: (keyId, usd) => options.onSpent?.(keyId, usd),
   });
   const keys = new KeyPush({
     clock,

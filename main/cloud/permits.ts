@@ -47,6 +47,7 @@ export function budgetPermits(
         ...describe(item, provider),
         id: demandId(context),
         project: context.project,
+        keyId: context.keyId ?? null,
         role: context.role,
         class: context.class,
         arrivedAtMs: context.arrivedAtMs,

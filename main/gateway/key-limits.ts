@@ -64,12 +64,17 @@ export class MemoryKeyLimits implements KeyLimits {
   }
 
   settle(key: ApiKey, usage: WorkUsage): void {
-    const { tokensPerMinute, usdPerDay } = key.limits;
-    if (tokensPerMinute === null && usdPerDay === null) return;
+    const { tokensPerMinute } = key.limits;
+    if (tokensPerMinute === null) return;
     const account = this.#account(key.id);
     account.tokens = refilled(account.tokens, tokensPerMinute, this.#clock.nowMs());
     if (account.tokens !== null) account.tokens.left -= usage.promptTokens + usage.completionTokens;
-    account.spentUsd = this.#spentToday(account) + (usage.costUsd ?? 0);
+  }
+
+  /** A cloud call has cost that much. Not told with the request: one that is left, or fails, or is tried twice costs too. */
+  spent(keyId: string, usd: number): void {
+    const account = this.#account(keyId);
+    account.spentUsd = this.#spentToday(account) + usd;
   }
 
   /** Forgets a revoked key. */

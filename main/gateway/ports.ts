@@ -109,7 +109,7 @@ export type Admission =
 export interface KeyLimits {
   /** Counts one request, before its body is read. Refuses when a window is used up; a refused request is not counted. */
   admit(key: ApiKey): Admission;
-  /** Tokens and cost of a finished request. */
+  /** Tokens of a finished request. */
   settle(key: ApiKey, usage: WorkUsage): void;
 }
 

@@ -47,6 +47,7 @@ function make(stored: Json = null, atMs = 0) {
   const clock = new StillClock();
   clock.ms = atMs;
   const saved: Json[] = [];
+  const spent: [string, number][] = [];
   let changes = 0;
   const service = new BudgetService({
     clock,
@@ -55,6 +56,7 @@ function make(stored: Json = null, atMs = 0) {
     onChange: () => {
       changes++;
     },
+    onSpent: (keyId, usd) => spent.push([keyId, usd]),
   });
   service.start();
   const start = (id: string, changed = {}) => {
@@ -63,7 +65,7 @@ function make(stored: Json = null, atMs = 0) {
     service.touched();
     return decision.permit;
   };
-  return { clock, saved, service, start, changes: () => changes };
+  return { clock, saved, spent, service, start, changes: () => changes };
 }
 
 describe('budget service', () => {
@@ -110,6 +112,30 @@ describe('budget service', () => {
     service.ended(permit, { kind: 'success', latencyMs: 100, costUsd: 0.1 });
     // 0.5 of the call that ran when the process ended, and 0.1 of the one that has been told of.
     expect(service.budget.spendState().spent['role|embedding|2026-11']).toBeCloseTo(0.6, 9);
+  });
+
+  it('a call costs its key what it cost, once, also when the client has left or it broke off', () => {
+    const { clock, service, spent, start } = make();
+    const of = (keyId: string | null) => start(`work of ${keyId}`, { keyId, estimateUsd: 0.5 });
+    const left = of('left');
+    service.cancelled(left);
+    service.onEnded(AGENT, { t: 'cloud-ended', permit: left.id, aborted: true, costUsd: 0.3 });
+    service.onEnded(AGENT, { t: 'cloud-ended', permit: left.id, aborted: true, costUsd: 0.3 });
+    service.ended(of('whole'), { kind: 'success', latencyMs: 100, costUsd: 0.2 });
+    service.ended(of('broken'), { kind: 'ended', costUsd: null });
+    service.ended(of('refused'), { kind: 'ended', costUsd: 0 });
+    service.ended(of(null), { kind: 'success', latencyMs: 100, costUsd: 0.2 });
+    expect(spent).toEqual([
+      ['left', 0.3],
+      ['whole', 0.2],
+      ['broken', 0.5],
+    ]);
+    // Nobody says what this one has cost: as much as was estimated.
+    service.cancelled(of('silent'));
+    service.sessionLost(AGENT);
+    clock.goTo(70_000);
+    service.snapshot();
+    expect(spent.at(-1)).toEqual(['silent', 0.5]);
   });
 
   it('the end of a call is told by its own agent only', () => {
@@ -299,7 +325,14 @@ describe('a record of the budget that is there and cannot be understood', () => 
 describe('the router’s port', () => {
   const item = (project: string): RouterItem =>
     ({
-      context: { id: 'r', project: project as ProjectId, role: 'embedding', class: 'normal', arrivedAtMs: 0 },
+      context: {
+        id: 'r',
+        project: project as ProjectId,
+        keyId: `key of ${project}`,
+        role: 'embedding',
+        class: 'normal',
+        arrivedAtMs: 0,
+      },
     }) as unknown as RouterItem;
   const provider = { node: 'n1', engine: 'openrouter', model: 'a/b' } as unknown as RoutedProvider;
   const call = { model: 'a/b', upstream: null, free: false, estimateUsd: 0 };
@@ -360,6 +393,7 @@ describe('the router’s port', () => {
     );
     const permit = permitOf(port.tryAcquire(item('A'), provider, 0) as object);
     if (permit === null) throw new Error('no permit');
+    expect(permit.ask.keyId).toBe('key of A');
     service.sent(permit);
     port.release(permit, 0);
     expect(service.snapshot().inFlight).toBe(1);

@@ -9,12 +9,7 @@ import { ManualClock } from './manual-clock.ts';
 afterEach(stopAll);
 
 const limited = (limits: Partial<ApiKey['limits']>): ApiKey => ({ ...KEY, limits: { ...KEY.limits, ...limits } });
-const tokens = (promptTokens: number, costUsd: number | null = null) => ({
-  ...USAGE,
-  promptTokens,
-  completionTokens: 0,
-  costUsd,
-});
+const tokens = (promptTokens: number) => ({ ...USAGE, promptTokens, completionTokens: 0 });
 
 describe('requests per minute', () => {
   it('come all at once or evenly, and a refused one is not counted', () => {
@@ -63,7 +58,7 @@ it('dollars count by UTC day and survive a restart', () => {
   const key = limited({ usdPerDay: 1 });
   limits.restoreSpend(key.id, 0.5, clock.wallMs());
   expect(limits.admit(key).admitted).toBe(true);
-  limits.settle(key, tokens(1, 0.5));
+  limits.spent(key.id, 0.5);
   expect(limits.admit(key)).toMatchObject({ admitted: false, limit: 'usd', retryAfterMs: 3_600_000 });
   clock.advance(3_600_000);
   expect(limits.admit(key).admitted).toBe(true);
@@ -88,7 +83,7 @@ it('what a key has spent today comes back whole after a restart, whatever roles 
   ];
   const restored = restoreSpend(limits, { usage: { query: async () => rows } }, clock.wallMs());
   // It is open before the database has answered.
-  limits.settle(key, tokens(1, 0.2));
+  limits.spent(key.id, 0.2);
   await restored;
   expect(limits.admit(key)).toMatchObject({ admitted: false, limit: 'usd' });
 });
