@@ -12,6 +12,7 @@ import {
   XAxis,
   YAxis,
 } from 'recharts';
+import type { Formats } from '../format/format.ts';
 import { useI18n } from '../i18n/i18n.tsx';
 import { Markers } from './markers.tsx';
 import { barFill, Hatches, Legend, PointTip } from './parts.tsx';
@@ -168,7 +169,7 @@ function Plot(props: TimeSeriesProps & { readonly points: readonly Point[] }): R
               <TimeTick
                 {...tick}
                 atEdge={tick.payload.value >= props.toMs}
-                text={tickText(tick.payload.value, props, f.clock, t('chart.now'))}
+                text={tickText(tick.payload.value, props, f, t('chart.now'))}
               />
             )}
           />
@@ -258,11 +259,12 @@ function TimeTick(props: TickProps & { readonly atEdge: boolean; readonly text: 
 
 const DAY_MS = 86_400_000;
 
-function tickText(atMs: number, props: TimeSeriesProps, clock: (atMs: number) => string, now: string): string {
+function tickText(atMs: number, props: TimeSeriesProps, f: Pick<Formats, 'clock' | 'duration'>, now: string): string {
   if (props.live && atMs >= props.toMs) return now;
   const span = props.toMs - props.fromMs;
-  if (span > 2 * DAY_MS) return `−${Math.round((props.toMs - atMs) / DAY_MS)} d`;
-  return span < 4 * 60_000 ? clock(atMs) : clock(atMs).slice(0, 5);
+  const days = Math.round((props.toMs - atMs) / DAY_MS);
+  if (span > 2 * DAY_MS && days > 0) return `−${f.duration(days * DAY_MS)}`;
+  return span < 4 * 60_000 ? f.clock(atMs) : f.clock(atMs).slice(0, 5);
 }
 
 const short = (label: string): string => (label.length > 24 ? `${label.slice(0, 23)}…` : label);

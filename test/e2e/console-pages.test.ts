@@ -121,7 +121,7 @@ describeWithChromium('the console in Chromium', () => {
     expect(await rows.count()).toBe(180);
     // Time, five roles, what happened.
     expect(await rows.nth(0).locator('td').count()).toBe(7);
-    expect(await charts.nth(0).getByText('mac-studio asleep').count()).toBe(1);
+    expect(await charts.nth(0).getByText('mac-studio: nothing was heard of the agent for 15 s.').count()).toBe(1);
     expect(await charts.nth(0).getByText('—').count()).toBeGreaterThan(10);
   });
 

@@ -1,3 +1,4 @@
+import { type Said, said, together, told } from '../../main/domain/said.ts';
 import { CHECK_IDS } from '../../preload/contract/names.ts';
 import type {
   AppView,
@@ -20,6 +21,11 @@ import type {
 /** An invented fleet for tests of the console: two good machines, a mis-encoded one, a lost one, the app's own. */
 export const NOW = Date.UTC(2026, 10, 29, 21, 58, 0);
 const ago = (minutes: number) => NOW - minutes * 60_000;
+const titled = ({ sentence, ...titleSays }: Said) => ({ title: sentence, titleSays });
+const DIFFERS = together(
+  said('gate_incompatible', { minCosine: 0.97612, probe: 'en-caps' }),
+  said('gate_serve_founding'),
+);
 
 export function node(over: Partial<NodeView> & Pick<NodeView, 'id' | 'name'>): NodeView {
   return {
@@ -98,7 +104,7 @@ export const NODES: readonly NodeView[] = [
       {
         role: 'code-embedding',
         serving: false,
-        reason: { code: 'verdict', sentence: 'Its vectors differ from the index: minimum cosine 0.9761.' },
+        reason: said('verdict_failed'),
       },
     ],
     slots: 4,
@@ -146,7 +152,7 @@ export function role(over: Partial<RoleView> & Pick<RoleView, 'id' | 'task'>): R
   return {
     enabled: true,
     policy: 'aggregate',
-    now: { code: 'aggregate', sentence: 'Local and cloud work as one pool; local first.' },
+    now: said('aggregate'),
     dimension: null,
     threshold: null,
     maxLocalWaitMs: 3000,
@@ -176,7 +182,7 @@ export const ROLES: readonly RoleView[] = [
   role({
     id: 'embedding',
     task: 'embed',
-    now: { code: 'trial', sentence: 'The built-in encoder serves a trial space on this machine.' },
+    now: together(said('unfounded'), said('found_choose', { count: 2 })),
     dimension: 512,
     threshold: 0.99,
     space: { id: 'embedding-0a1b2c3d', width: 512, trial: true },
@@ -213,7 +219,7 @@ export const ROLES: readonly RoleView[] = [
     id: 'code-assistant',
     task: 'chat',
     policy: 'backup',
-    now: { code: 'backup', sentence: 'Local first; to the cloud when the wait would pass 3 s.' },
+    now: said('backup', { waitMs: 3000 }),
     cloud: { model: 'poolside/laguna-s-2.1', upstreams: [], quantizations: [] },
     cloudOffered: true,
     serving: [{ model: 'qwen3-coder:30b', kind: 'local', providers: 2 }],
@@ -230,7 +236,7 @@ export const ROLES: readonly RoleView[] = [
     id: 'rlm',
     task: 'chat',
     policy: 'local',
-    now: { code: 'local', sentence: 'Only on your machines; nothing leaves the network.' },
+    now: said('local'),
     cloud: { model: 'deepseek/deepseek-v4-flash', upstreams: [], quantizations: [] },
     serving: [{ model: 'qwen3:8b', kind: 'local', providers: 1 }],
     localReady: 1,
@@ -313,10 +319,7 @@ export const VERDICTS: readonly VerdictView[] = [
     title: 'mac-studio',
     engineKind: 'Ollama 0.33',
     verdict: 'vector-incompatible',
-    reason: {
-      code: 'vector_incompatible',
-      sentence: 'Its vectors differ from the index: minimum cosine 0.9761, threshold 0.99.',
-    },
+    reason: DIFFERS,
     minCosine: 0.97612,
     checks: checks({
       'min-cosine': { state: 'fail', figure: 0.97612, threshold: 0.99 },
@@ -339,7 +342,7 @@ export const VERDICTS: readonly VerdictView[] = [
     kind: 'cloud',
     engineKind: 'openrouter',
     verdict: 'no-upstream-pin',
-    reason: { code: 'no_upstream_pin', sentence: 'No upstream is pinned, so its vectors may change at any call.' },
+    reason: said('gate_no_pin'),
     checks: checks(notRun),
     minCosine: null,
     worstProbe: null,
@@ -361,10 +364,10 @@ export const VERDICTS: readonly VerdictView[] = [
 export const HEALTH: readonly HealthView[] = [
   {
     id: 'h1',
-    code: 'gate_refused',
+    code: 'gate_vector-incompatible',
     severity: 'warn',
-    title: 'mac-studio differs from the index',
-    sentence: 'code-embedding: minimum cosine 0.9761, threshold 0.99. It receives no text.',
+    ...titled(said('title_gate', { model: 'Qwen3-Embedding-4B', name: 'mac-studio' })),
+    ...told(DIFFERS),
     sinceMs: ago(21),
     needsPerson: true,
     page: 'gate',
@@ -373,10 +376,10 @@ export const HEALTH: readonly HealthView[] = [
   },
   {
     id: 'h2',
-    code: 'key_missing',
+    code: 'cloud_key_missing',
     severity: 'warn',
-    title: 'Key missing on workstation-2',
-    sentence: 'Its agent restarted 4 min ago.',
+    ...titled(said('title_cloud_key_missing', { name: 'workstation-2' })),
+    ...told(said('cloud_key_missing')),
     sinceMs: ago(4),
     needsPerson: true,
     page: 'keys',
@@ -385,10 +388,10 @@ export const HEALTH: readonly HealthView[] = [
   },
   {
     id: 'h3',
-    code: 'suggestion',
+    code: 'cloud_off',
     severity: 'info',
-    title: 'A higher ceiling may fit',
-    sentence: 'All 4 permits in use, clean, for 12 min.',
+    ...titled(said('title_cloud_off')),
+    ...told(together(said('budget_off'), said('source_credit'))),
     sinceMs: ago(12),
     needsPerson: true,
     page: 'budget',
@@ -399,7 +402,7 @@ export const HEALTH: readonly HealthView[] = [
 
 export const CLOUD: CloudView = {
   state: 'on',
-  reason: { code: 'cloud_on', sentence: 'Two agents hold the key; roles use the cloud as their policy says.' },
+  reason: said('cloud_on', { agents: 2 }),
   paused: false,
   holders: [
     {
@@ -426,7 +429,7 @@ export const CLOUD: CloudView = {
       nodeId: 'n2',
       nodeName: 'workstation-2',
       state: 'key-missing',
-      reason: { code: 'restarted', sentence: 'Its agent restarted and kept nothing.' },
+      reason: said('cloud_key_missing'),
       atMs: ago(4),
       push: null,
       remembered: false,
@@ -457,15 +460,15 @@ export const BUDGET: BudgetView = {
   inFlight: 6,
   waiting: 3,
   state: 'ramping',
-  sentence: {
-    code: 'from_credit',
-    sentence: '16 permits: from credit, 412 USD left; the key’s own rate limit is not believed.',
-  },
+  sentence: together(
+    said('permits_of_credit', { usable: 11, permits: 16, creditUsd: 412 }),
+    said('budget_climbing', { nextAtMs: NOW + 9000 }),
+  ),
   source: 'credit',
   override: null,
   overrideMax: 256,
   creditUsd: 412,
-  rate: { perMinute: 1, trusted: false, reason: { code: 'untrusted', sentence: '1 per minute: not believed.' } },
+  rate: { perMinute: 1, trusted: false, reason: said('rate_not_trusted') },
   latencyMs: 1840,
   assumedLatencyMs: null,
   coolingUntilMs: null,
@@ -477,13 +480,13 @@ export const BUDGET: BudgetView = {
       atMs: ago(11),
       from: 16,
       to: 8,
-      cause: { code: 'admission', sentence: 'OpenRouter limited the account.' },
+      cause: said('source_admission'),
     },
     {
       atMs: ago(4),
       from: 12,
       to: 6,
-      cause: { code: 'admission', sentence: 'OpenRouter limited the account.' },
+      cause: said('source_admission'),
     },
   ],
   cooldowns: [
@@ -584,9 +587,9 @@ export function history(range: '5m' | '1h' | '24h' = '1h', endMs = NOW): History
       series('permits.ceiling', () => 16),
     ],
     marks: [
-      { atMs: atMs[76] ?? 0, kind: 'node', sentence: 'mac-studio asleep' },
-      { atMs: atMs[82] ?? 0, kind: 'cut', sentence: 'cut 16 → 8' },
-      { atMs: atMs[140] ?? 0, kind: 'cut', sentence: 'cut 12 → 6' },
+      { atMs: atMs[76] ?? 0, kind: 'node', ...told(said('node_fell_silent', { name: 'mac-studio' })) },
+      { atMs: atMs[82] ?? 0, kind: 'cut', ...told(said('budget_cut', { from: 16, to: 8 })) },
+      { atMs: atMs[140] ?? 0, kind: 'cut', ...told(said('budget_cut', { from: 12, to: 6 })) },
     ],
     cooldowns: [
       { fromMs: atMs[82] ?? 0, toMs: atMs[85] ?? 0 },
@@ -703,7 +706,7 @@ export const NODE_DETAIL: Output<'nodes.detail'> = {
       model: 'qwen3-embedding:4b',
       state: 'ineligible',
       verdict: { kind: 'vector-incompatible', minCosine: 0.97612, spaceId: 'code-embedding-7f3a91c2' },
-      reasons: [{ code: 'verdict', sentence: 'Its vectors differ from the index: minimum cosine 0.9761.' }],
+      reasons: [said('verdict_failed')],
       weight: null,
       itemsPerSecond: 41.2,
     }),
@@ -765,15 +768,15 @@ export const TRACE: Output<'requests.get'> = {
       step: 'considered',
       offsetMs: 0.2,
       eligible: [
-        { providerId: 'p1', name: 'workstation / qwen3-coder:30b', kind: 'local' },
-        { providerId: 'p4', name: 'openrouter / poolside/laguna-s-2.1', kind: 'cloud' },
+        { providerId: 'p1', name: 'qwen3-coder:30b on workstation', kind: 'local' },
+        { providerId: 'p4', name: 'poolside/laguna-s-2.1 on workstation', kind: 'cloud' },
       ],
       refused: [
         {
           providerId: 'p9',
-          name: 'lab-box / qwen3-coder:30b',
+          name: 'qwen3-coder:30b on lab-box',
           kind: 'local',
-          reason: { code: 'node_unreachable', sentence: 'The machine has been unreachable for 42 s.' },
+          reason: said('node_unreachable'),
         },
       ],
     },
@@ -795,7 +798,7 @@ export const TRACE: Output<'requests.get'> = {
       providerId: 'p4',
       name: 'openrouter',
       kind: 'cloud',
-      why: { code: 'only_free', sentence: 'The only one with a free slot.' },
+      why: said('only_free'),
       weights: [{ providerId: 'p4', name: 'openrouter', total: 100, base: 1, load: 1, speed: 1 }],
     },
     {
@@ -824,26 +827,30 @@ export const TRACE: Output<'requests.get'> = {
   ],
 };
 
-export const EVENTS: readonly EventView[] = Array.from({ length: 400 }, (_, i) => ({
-  id: `ev${String(i).padStart(6, '0')}`,
-  atMs: NOW - (400 - i) * 9000,
-  severity: i % 41 === 0 ? ('error' as const) : i % 9 === 0 ? ('warn' as const) : ('info' as const),
-  source: (['fleet', 'gate', 'cloud', 'gateway', 'router'] as const)[i % 5] ?? 'app',
-  code: (['node_ready', 'verdict_pass', 'cut', 'key_used', 'overflow'] as const)[i % 5] ?? 'app',
-  sentence:
-    [
-      'workstation is ready again after 3 s of silence.',
-      'workstation-2 passed the gate for code-embedding-7f3a91c2 with a minimum of 0.9994.',
-      'OpenRouter limited the account: 16 permits became 8.',
-      'The key "nightly index" was used for the first time today.',
-      'code-assistant overflowed to the cloud: the local wait would have been 4.1 s.',
-    ][i % 5] ?? '',
-  needsPerson: false,
-  requestId: i % 5 === 4 ? 'req_ffd' : null,
-  nodeId: null,
-  providerId: null,
-  role: null,
-}));
+const HAPPENED = [
+  said('node_closed', { name: 'workstation' }),
+  said('gate_pass', { minCosine: 0.9994 }),
+  said('budget_cut', { from: 16, to: 8 }),
+  said('node_moved', { name: 'lab-box', address: '192.168.1.44:7412' }),
+  together(said('credit_exhausted'), said('source_key_limit')),
+] as const;
+
+export const EVENTS: readonly EventView[] = Array.from({ length: 400 }, (_, i) => {
+  const says = HAPPENED[i % HAPPENED.length] ?? HAPPENED[0];
+  return {
+    id: `ev${String(i).padStart(6, '0')}`,
+    atMs: NOW - (400 - i) * 9000,
+    severity: i % 41 === 0 ? ('error' as const) : i % 9 === 0 ? ('warn' as const) : ('info' as const),
+    source: (['fleet', 'gate', 'cloud', 'fleet', 'cloud'] as const)[i % 5] ?? 'app',
+    code: says.code,
+    ...told(says),
+    needsPerson: false,
+    requestId: i % 5 === 4 ? 'req_ffd' : null,
+    nodeId: null,
+    providerId: null,
+    role: null,
+  };
+});
 
 export const SPACES: Output<'spaces.list'>['spaces'] = [
   {

@@ -1,3 +1,4 @@
+import { said, together } from '../../main/domain/said.ts';
 import type { TopicUpdate } from '../../preload/contract.ts';
 import * as data from './console-data.ts';
 import type { Script, Topics } from './console-page.ts';
@@ -28,9 +29,7 @@ export function emptyTopics(): Topics {
     roles: {
       topic: 'roles',
       type: 'snapshot',
-      rows: [
-        data.role({ id: 'embedding', task: 'embed', now: { code: 'nobody', sentence: 'Nobody serves this role.' } }),
-      ],
+      rows: [data.role({ id: 'embedding', task: 'embed', now: together(said('unfounded'), said('found_nobody')) })],
     },
     gate: { topic: 'gate', type: 'snapshot', rows: [] },
     health: { topic: 'health', type: 'snapshot', rows: [] },
@@ -45,7 +44,7 @@ export function emptyTopics(): Topics {
         state: 'key-missing',
         holders: [],
         lastPush: null,
-        reason: { code: 'key_missing', sentence: 'No agent holds a key.' },
+        reason: said('no_key_held'),
       },
     },
   };

@@ -16,7 +16,7 @@ export const frame = {
   'nav.copyEndpoint': { en: 'Copy the address for tools', fr: 'Copier l’adresse pour les outils' },
   'nav.machines': { en: 'machines', fr: 'machines' },
   'nav.refused': { en: 'providers refused', fr: 'fournisseurs refusés' },
-  'nav.needs': { en: 'need attention', fr: 'demandent votre attention' },
+  'nav.needs': { en: 'need attention', fr: 'à traiter' },
   'top.needsOne': { en: '1 needs attention', fr: '1 point à traiter' },
   'top.needs': { en: '{count} need attention', fr: '{count} points à traiter' },
   'connection.connecting': { en: 'Connecting', fr: 'Connexion' },
