@@ -3,7 +3,7 @@ import { said, together } from './domain/said.ts';
 import type { VerdictKind } from './domain/verdict.ts';
 import type { GateEvent } from './gate/gate-api.ts';
 import type { Verdict } from './gate/verdict.ts';
-import { saidBy } from './gate/verdict.ts';
+import { isFinding, saidBy } from './gate/verdict.ts';
 import type { StoreHealth } from './store/ports.ts';
 
 export interface GateEventFacts {
@@ -14,8 +14,6 @@ export interface GateEventFacts {
 }
 
 const GOOD: ReadonlySet<VerdictKind> = new Set(['pass', 'pass-reduced']);
-/** Not what an encoder was found to be, but that it is not known now. */
-const OPEN: ReadonlySet<VerdictKind> = new Set(['unverified', 'probe-failed']);
 
 /**
  * What the gate finds, as events for people. Told is what changes: neither a re-run that finds the same again nor a start says
@@ -24,7 +22,11 @@ const OPEN: ReadonlySet<VerdictKind> = new Set(['unverified', 'probe-failed']);
 export function gateEvents(events: EventSink, { stored, isAuto }: GateEventFacts): (event: GateEvent) => void {
   const keyOf = ({ provider, space }: Verdict) => `${provider} ${space}`;
   const lastKinds = new Map(stored.map((verdict) => [keyOf(verdict), verdict.kind]));
-  const lastFound = new Map([...lastKinds].filter(([, kind]) => !OPEN.has(kind)));
+  const lastFound = new Map<string, VerdictKind>();
+  for (const verdict of stored) {
+    const found = isFinding(verdict.kind) ? verdict.kind : verdict.found?.kind;
+    if (found !== undefined) lastFound.set(keyOf(verdict), found);
+  }
   return (event) => {
     switch (event.type) {
       case 'verdict': {
@@ -34,12 +36,12 @@ export function gateEvents(events: EventSink, { stored, isAuto }: GateEventFacts
         const before = lastKinds.get(key);
         const foundBefore = lastFound.get(key);
         lastKinds.set(key, kind);
-        if (!OPEN.has(kind)) lastFound.set(key, kind);
+        if (isFinding(kind)) lastFound.set(key, kind);
         const good = GOOD.has(kind);
         if (before === kind || (!good && foundBefore === kind)) return;
         const lost = before === 'pass' && !good;
         const everPassed = foundBefore !== undefined && GOOD.has(foundBefore);
-        const quiet = good || OPEN.has(kind) || (kind === 'dimension-mismatch' && !everPassed && isAuto(verdict));
+        const quiet = good || !isFinding(kind) || (kind === 'dimension-mismatch' && !everPassed && isAuto(verdict));
         events.record({
           severity: quiet ? 'info' : 'warn',
           source: 'gate',

@@ -58,6 +58,7 @@ export class Desktop {
       show: ports.notify,
       open: (item) => ports.window.open(item.page, item.target),
       language: () => this.#language,
+      wallMs: () => Date.now(),
     });
   }
 

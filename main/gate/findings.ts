@@ -18,7 +18,7 @@ import { type AnchoredSpace, effectiveThreshold, hasAnchor, type Space } from '.
 import { restoreMatrix, type SpaceBook, storeMatrix } from './space-book.ts';
 import type { GateSnapshot, GateStore } from './store-port.ts';
 import type { StoreWriter } from './store-writer.ts';
-import { CHECKS, type CheckFinding, type Verdict } from './verdict.ts';
+import { CHECKS, type CheckFinding, foundBy, type Verdict } from './verdict.ts';
 import { VerdictBook } from './verdict-book.ts';
 
 export interface FindingsPorts {
@@ -194,6 +194,7 @@ export class Findings {
     const nowMs = this.#ports.clock.wallMs();
     const good = admits(kind, space.regime);
     const before = this.#book.verdict(provider.id, space.id);
+    const found = foundBy(kind, nowMs, before);
     return {
       provider: provider.id,
       space: space.id,
@@ -208,6 +209,7 @@ export class Findings {
       cutWidths: [],
       fingerprint,
       checkedAtMs: nowMs,
+      ...(found === undefined ? {} : { found }),
       lastGoodAtMs: good ? nowMs : (before?.lastGoodAtMs ?? null),
       lastGoodFingerprint: good ? fingerprint : (before?.lastGoodFingerprint ?? null),
     };

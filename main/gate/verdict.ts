@@ -58,10 +58,32 @@ export interface Verdict {
   readonly fingerprint: Fingerprint | null;
   /** Wall clock. */
   readonly checkedAtMs: number;
+  /**
+   * What it was found to be last, and since when (wall clock): checks that find the same again, and that it was not known in between,
+   * change nothing. Absent before there was such a thing, and before anything was found.
+   */
+  readonly found?: { readonly kind: VerdictKind; readonly sinceMs: number };
   /** Wall clock of the last check that passed; null: never. */
   readonly lastGoodAtMs: number | null;
   /** The process that passed then: rows are in doubt only when it is the one that fails now. */
   readonly lastGoodFingerprint: Fingerprint | null;
+}
+
+/** Not that it is not known now. */
+export function isFinding(kind: VerdictKind): boolean {
+  return kind !== 'unverified' && kind !== 'probe-failed';
+}
+
+/** What a verdict with what was found before says was found, and since when; undefined: nothing yet. */
+export function foundBy(
+  kind: VerdictKind,
+  nowMs: number,
+  before: Pick<Verdict, 'kind' | 'checkedAtMs' | 'found'> | null,
+): Verdict['found'] {
+  const earlier =
+    before?.found ??
+    (before !== null && isFinding(before.kind) ? { kind: before.kind, sinceMs: before.checkedAtMs } : undefined);
+  return !isFinding(kind) || earlier?.kind === kind ? earlier : { kind, sinceMs: nowMs };
 }
 
 /** What a verdict says; one that was stored before its sentence had a code keeps its English. */

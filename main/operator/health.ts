@@ -119,7 +119,8 @@ function gateItems(house: House): Item[] {
         page: 'gate',
         target: verdict.provider,
         action: 'see-gate',
-        sinceMs: Math.round(verdict.checkedAtMs),
+        // Checked again and found the same: it began then, not now.
+        sinceMs: Math.round(verdict.found?.kind === verdict.kind ? verdict.found.sinceMs : verdict.checkedAtMs),
       },
     ];
   });

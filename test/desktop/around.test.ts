@@ -76,6 +76,7 @@ describe('notifications', () => {
       show: (title) => shown.push(title),
       open: () => undefined,
       language: () => 'en',
+      wallMs: () => 0,
     });
     const [first, second, third] = HEALTH;
     if (!first || !second || !third) throw new Error('no health items');
@@ -88,10 +89,28 @@ describe('notifications', () => {
     expect(shown).toEqual(['Key missing on workstation-2']);
   });
 
+  it('are not made of what began before the start and shows only when its machine has answered', () => {
+    const shown: string[] = [];
+    const notifier = new Notifier({
+      show: (title) => shown.push(title),
+      open: () => undefined,
+      language: () => 'en',
+      wallMs: () => 1000,
+    });
+    const [first] = HEALTH;
+    if (!first) throw new Error('no health items');
+    notifier.update([]);
+    notifier.update([
+      { ...first, id: 'old', title: 'old', sinceMs: 999 },
+      { ...first, id: 'new', title: 'new', sinceMs: 1000 },
+    ]);
+    expect(shown).toHaveLength(1);
+  });
+
   it('speak the language chosen at that moment, and so does the last alert in the tray', () => {
     const shown: string[] = [];
     let language: 'en' | 'fr' = 'en';
-    const ports = { open: () => undefined, language: () => language };
+    const ports = { open: () => undefined, language: () => language, wallMs: () => 0 };
     const notifier = new Notifier({ ...ports, show: (title, body) => shown.push(`${title} | ${body}`) });
     const [first] = HEALTH;
     if (!first) throw new Error('no health items');

@@ -33,6 +33,13 @@ describe('verdicts as events', () => {
     ]);
   });
 
+  it('say nothing of a bad encoder whose check was under way when the process ended', () => {
+    const found = { kind: 'vector-incompatible' as const, sinceMs: 5 };
+    const stored = [{ ...verdict('unverified'), found }];
+    expect(told([verdict('vector-incompatible')], { stored })).toEqual([]);
+    expect(told([verdict('scale-mismatch')], { stored })).toHaveLength(1);
+  });
+
   it('tell of a bad encoder once, also when its engine was started again and checked anew', () => {
     const twice = [verdict('vector-incompatible'), verdict('unverified'), verdict('vector-incompatible')];
     expect(told(twice)).toEqual([

@@ -144,6 +144,25 @@ describe('a restart of the control plane', () => {
     expect(bench.port.engine(other.provider.id).calls).toBe(calls);
   });
 
+  it('finds a bad encoder bad since it was first found so, however often it is checked', async () => {
+    const space = bench.space().id;
+    const found = (gate: GateBench) => gate.gate.verdict(other.provider.id, space)?.found;
+    const { now, publish } = restart(other, 'mark-2', { quantisation: 0.2 });
+    const foundAtMs = bench.clock.wallMs();
+    publish();
+    expect(found(bench)?.kind).toBe('pass'); // not known now: what it was last
+    await bench.rest();
+    expect(found(bench)).toEqual({ kind: 'vector-incompatible', sinceMs: foundAtMs });
+    await bench.clock.advance(7 * 3_600_000);
+    bench.gate.verify(other.provider.id);
+    await bench.rest();
+    const next = await again([founder, changed(other, { fingerprint: now })]);
+    await next.rest();
+    const verdict = next.gate.verdict(other.provider.id, space);
+    expect(verdict?.checkedAtMs).toBeGreaterThan(foundAtMs + 7 * 3_600_000 - 1);
+    expect(verdict?.found).toEqual({ kind: 'vector-incompatible', sinceMs: foundAtMs });
+  });
+
   it('drops it when the fingerprint is another', async () => {
     const restarted = changed(other, { fingerprint: fingerprint({ processMark: 'mark-2' }) });
     const next = await again([founder, restarted], true);

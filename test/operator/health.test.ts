@@ -69,6 +69,14 @@ describe('what needs a person', () => {
     expect(brief({ cloud: { state: 'off' } })).toEqual([['cloud_off', 'budget', 'see-budget', null, true]]);
   });
 
+  it('an encoder is bad since it was found so, and not since it was looked at again', () => {
+    const verdict = { provider: 'p1', space: 's', kind: 'scale-mismatch', sentence: 'Longer.', checkedAtMs: 50 };
+    const since = (found?: object) => healthItems(house({ verdicts: [{ ...verdict, found }] }))[0]?.sinceMs;
+    expect(since({ kind: 'scale-mismatch', sinceMs: 5 })).toBe(5);
+    expect(since({ kind: 'pass', sinceMs: 5 })).toBe(50);
+    expect(since()).toBe(50);
+  });
+
   it('a machine that went is told of after 15 s', () => {
     const gone = (ageMs: number) => ({
       nodes: [{ id: 'n', name: 'lab', problem: null, state: 'unreachable', stateSinceMs: NOW_MS - ageMs }],
