@@ -202,10 +202,14 @@ export class Agent {
     this.#advertiser.start();
   }
 
-  /** What keeps this machine from being found, and how its key stands, is told to each control plane that comes. */
+  /**
+   * What keeps this machine from being found, and how its key stands, is told to each control plane that comes. It has found the
+   * machine, so that it is no warning.
+   */
   #greet(controller: string): void {
     this.#cloud?.greet(controller);
-    for (const note of this.#advertiser?.notes() ?? []) this.server.send(controller, eventOf(note));
+    for (const note of this.#advertiser?.notes() ?? [])
+      this.server.send(controller, { ...eventOf(note), severity: 'info' });
   }
 
   #builtIn(onChange: () => void): readonly ServedEngine[] {

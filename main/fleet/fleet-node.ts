@@ -52,6 +52,10 @@ const RETRY_LONGEST_MS = 5_000;
 /** After a refusal that only a person can lift (another certificate, revoked): asked again seldom, for the machine may be mended. */
 const RETRY_REFUSED_MS = 60_000;
 
+/** What keeps a machine from being found is said by its agent at the beginning of each session: news once. */
+const STANDING = /^discovery_/;
+const MOST_STANDING = 16;
+
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'identity_changed',
   'join_refused',
@@ -87,6 +91,8 @@ export class FleetNode {
   #stateSinceMs: number;
   #lastState: NodeState = 'unknown';
   #everRan = false;
+  /** Codes of how things stand with it that were told already. */
+  readonly #standing = new Set<string>();
   /** Nothing known holds: before the first heartbeat of a session, and after sleep. */
   #unknown = true;
   #beating = false;
@@ -287,6 +293,8 @@ export class FleetNode {
           this.#changed();
         },
         onEvent: ({ severity, code, sentence }) => {
+          if (severity === 'info' && this.#standing.has(code)) return;
+          if (STANDING.test(code) && this.#standing.size < MOST_STANDING) this.#standing.add(code);
           const says = knownFrom(sentence) ?? { code: 'agent_says', sentence };
           this.#options.events.record({ severity, source: 'fleet', code, says, node: this.id });
         },

@@ -208,6 +208,31 @@ describe('a stored node', () => {
     expect(events.filter(({ code }) => code === 'identity_changed')).toMatchObject([{ needsPerson: true }]);
   });
 
+  it('tells once what its agent says at the beginning of each session, and again what happens anew', async () => {
+    const { registry, links, clock, events } = fleet([record('n1')]);
+    registry.start();
+    const say = (severity: 'info' | 'warn', code: string) =>
+      links.at(-1)?.options.handlers.onEvent?.({ t: 'event', severity, code, sentence: `It is ${code}.` });
+    links[0]?.up();
+    await clock.settle();
+    say('info', 'discovery_port_held');
+    say('info', 'agent_key_changed');
+    links[0]?.lose('closed');
+    await clock.advance(1000);
+    links[1]?.up();
+    say('info', 'discovery_port_held');
+    say('info', 'agent_key_changed');
+    say('warn', 'discovery_port_held');
+    const told = events.filter(({ code }) => code !== 'node_closed').map(({ severity, code }) => `${severity} ${code}`);
+    expect(told).toEqual([
+      'info discovery_port_held',
+      'info agent_key_changed',
+      'info agent_key_changed',
+      'warn discovery_port_held',
+    ]);
+    registry.stop();
+  });
+
   it('with an engine that does not answer is degraded', async () => {
     const { registry, links, state, clock } = fleet([record('n1')]);
     registry.start();
