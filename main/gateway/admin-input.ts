@@ -41,11 +41,11 @@ export async function adminInput(entry: AdminEntry, call: Call, clock: Clock): P
 }
 
 /** @returns the members of a JSON object; none for an empty body. Throws what reading and scanning throw. */
-export async function readObject(call: Call, clock: Clock): Promise<Map<string, unknown>> {
-  if (checkBodyHeaders(call.request, BODY_LIMITS) === 0) return new Map();
+export async function readObject(call: Call, clock: Clock, limits = BODY_LIMITS): Promise<Map<string, unknown>> {
+  if (checkBodyHeaders(call.request, limits) === 0) return new Map();
   checkJsonType(call.request);
   call.continueBody();
-  return (await readJsonBody(call.request, BODY_LIMITS, clock)).all();
+  return (await readJsonBody(call.request, limits, clock)).all();
 }
 
 /** A provider id whose parts lost their percent-encoding on the way through a URL gets it back. */

@@ -23,6 +23,9 @@ export const CONTENT_SECURITY_POLICY = [
   "require-trusted-types-for 'script'",
 ].join('; ');
 
+/** Of a body that is read before anybody has shown who they are. */
+const TICKET_LIMITS = { bytes: 4096, timeoutMs: 10_000 };
+
 const PAGE_HEADERS = [
   'content-security-policy',
   CONTENT_SECURITY_POLICY,
@@ -76,7 +79,7 @@ export function consoleRoutes(ports: ConsolePorts): Route[] {
         response: z.object({ token: z.string() }),
       },
       handle: async (call) => {
-        const ticket = (await readObject(call, ports.clock)).get('ticket');
+        const ticket = (await readObject(call, ports.clock, TICKET_LIMITS)).get('ticket');
         if (typeof ticket !== 'string') throw invalidField('ticket', 'must be a string');
         jsonReply(call.reply, 200, { token: ports.sessions.openSession(ticket) }, ['cache-control', 'no-store']);
       },

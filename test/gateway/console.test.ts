@@ -128,6 +128,22 @@ describe('tickets and sessions', () => {
   });
 });
 
+it('whoever has shown nothing yet may send as much as a ticket needs', async () => {
+  const harness = await startGateway();
+  const body = JSON.stringify({ ticket: 'x'.repeat(8192) });
+  const headers = { 'content-type': 'application/json' };
+  const stated = await fetch(`${harness.url}${BROWSER.session}`, { method: 'POST', headers, body });
+  expect([stated.status, await codeOf(stated)]).toEqual([413, 'payload_too_large']);
+  const chunks = new Blob([body]).stream();
+  const streamed = await fetch(`${harness.url}${BROWSER.session}`, {
+    method: 'POST',
+    headers,
+    body: chunks,
+    duplex: 'half',
+  } as RequestInit);
+  expect([streamed.status, await codeOf(streamed)]).toEqual([413, 'payload_too_large']);
+});
+
 describe('signing in with the admin token', () => {
   const signIn = (harness: Harness, headers: Record<string, string>): Promise<Response> =>
     fetch(`${harness.url}${BROWSER.signIn}`, { method: 'POST', headers });
