@@ -356,11 +356,19 @@ export class ControlPlane {
     return { endpoint, secrets };
   }
 
-  /** Ends what runs (at most 10 s), then the rooms from the outside in. Idempotent. */
+  /** Ends what runs (at most 10 s), then the rooms from the outside in. Idempotent. @throws what the first room threw that could not */
   async stop(): Promise<void> {
     await this.#running?.gateway.drain(DRAIN_MS);
     this.#running = null;
-    for (const stop of this.#stops.splice(0).reverse()) await stop();
+    const failures: unknown[] = [];
+    for (const stop of this.#stops.splice(0).reverse()) {
+      try {
+        await stop();
+      } catch (error) {
+        failures.push(error); // The store, which stops last, must still write what it holds and free its folder.
+      }
+    }
+    if (failures.length > 0) throw failures[0];
   }
 
   /** An address that opens the console in a browser: good for one use within 10 min. */

@@ -51,6 +51,26 @@ const code = (name: Parameters<typeof call>[0], input: unknown) =>
     (error: { code: string }) => error.code,
   );
 
+it('a room that cannot stop keeps no other from it: the folder is free again, and the reason is told', async () => {
+  const own = mkdtempSync(path.join(tmpdir(), 'switchyard-stop-'));
+  const first = plane;
+  const broken = {
+    ...noDiscovery,
+    stop: () => {
+      throw new Error('no socket');
+    },
+  };
+  try {
+    await start({ dataFolder: own, discovery: broken });
+    await expect(plane.stop()).rejects.toThrow('no socket');
+    await start({ dataFolder: own });
+    await plane.stop();
+  } finally {
+    plane = first;
+    rmSync(own, { recursive: true, force: true });
+  }
+});
+
 describe('any operation', () => {
   it('is refused by name when there is none, also when an object has such a member', async () => {
     for (const name of ['nodes.destroy', 'constructor', '__proto__']) {
