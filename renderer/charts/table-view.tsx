@@ -58,7 +58,7 @@ function happenings(
   clock: (atMs: number) => string,
 ): ReadonlyMap<number, readonly string[]> {
   const all = [
-    ...marks.map(({ atMs, label }) => ({ atMs, words: label })),
+    ...marks.map(({ atMs, sentence }) => ({ atMs, words: sentence })),
     ...spans.map(({ fromMs, toMs, kind }) => ({
       atMs: fromMs,
       words: until(kind === 'cooldown' ? 'chart.cooling' : 'chart.notSampled', toMs),

@@ -367,7 +367,7 @@ export const HEALTH: readonly HealthView[] = [
     code: 'gate_vector-incompatible',
     severity: 'warn',
     ...titled(said('title_gate', { model: 'Qwen3-Embedding-4B', name: 'mac-studio' })),
-    ...told(DIFFERS),
+    ...told(said('gate_incompatible', { minCosine: 0.97612, probe: 'en-caps' })),
     sinceMs: ago(21),
     needsPerson: true,
     page: 'gate',
