@@ -5,7 +5,9 @@ import type { Json, SettingsStore } from '../store/ports.ts';
 
 const NAME = 'project-caps';
 const cap = z.number().min(0).nullable();
-const Stored = z.record(z.string(), z.object({ dayUsd: cap, monthUsd: cap }));
+/** One that cannot be understood stands for no money at all, until a person sets it again: a cap must not go by a damaged row. */
+const NOTHING: SpendCaps = { dayUsd: 0, monthUsd: 0 };
+const Stored = z.record(z.string(), z.object({ dayUsd: cap, monthUsd: cap }).catch(NOTHING));
 
 type Changes = { readonly [name in keyof SpendCaps]?: number | null | undefined };
 

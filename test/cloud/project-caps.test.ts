@@ -50,3 +50,13 @@ test('a cap that the store refuses is not applied, and does not hold up the next
   expect(applied).toEqual(['two']);
   expect(stored(store)).toEqual({ two: { dayUsd: 2, monthUsd: null } });
 });
+
+test('a cap that is there and cannot be understood lets nothing be spent, and takes no other cap with it', async () => {
+  const store = settings();
+  const good = { dayUsd: 1, monthUsd: null };
+  await store.put('project-caps', { good, odd: { dayUsd: 'ten', monthUsd: 5 }, none: null });
+  const nothing = { dayUsd: 0, monthUsd: 0 };
+  expect(stored(store)).toEqual({ good, odd: nothing, none: nothing });
+  await new ProjectCaps(store, () => {}).change('odd' as ProjectId, { dayUsd: 10, monthUsd: null });
+  expect(stored(store)).toMatchObject({ good, odd: { dayUsd: 10, monthUsd: null } });
+});
