@@ -90,7 +90,7 @@ export class ItemState {
   live = 0;
   failedBy: readonly ProviderId[] = NOBODY;
   busyAnswers = 0;
-  /** Since when every answer to it was "busy". */
+  /** Since when every answer to it was "busy", or came from another process than the one that had passed. */
   turnedAwaySinceMs: number | null = null;
   /** The session to its machine went away under it once: that says little of the provider, which may have it again. */
   sessionLost = false;
@@ -137,7 +137,10 @@ export class ItemState {
     attempt.endedAtMs = nowMs;
     attempt.outcome = outcome.kind;
     attempt.code = 'code' in outcome ? outcome.code : null;
-    if (!attempt.aborted) this.turnedAwaySinceMs = outcome.kind === 'busy' ? (this.turnedAwaySinceMs ?? nowMs) : null;
+    if (!attempt.aborted) {
+      const turnedAway = outcome.kind === 'busy' || outcome.kind === 'fingerprint';
+      this.turnedAwaySinceMs = turnedAway ? (this.turnedAwaySinceMs ?? nowMs) : null;
+    }
     if (outcome.kind === 'success') return;
     const setback = { provider: attempt.provider.id, outcome: outcome.kind, code: attempt.code };
     this.setbacks = [...this.setbacks, setback].slice(-KEPT_SETBACKS);

@@ -11,6 +11,7 @@ import {
   cloud,
   type Dispatch,
   dispatches,
+  type Failure,
   failures,
   item,
   ok,
@@ -149,6 +150,24 @@ describe('busy answers', () => {
     }
     expect(only(failures(decisions)).code).toBe('queue_timeout');
     expect(now).toBeLessThanOrEqual(30_005);
+  });
+
+  it('nor do processes that change under every chunk, however often each passes: the batch ends', () => {
+    const behindBalancer = (verifiedAtMs: number) => [provider('c', { role: 'embedding', verifiedAtMs })];
+    const router = routerWith(behindBalancer(0));
+    let decisions = send(router, 0, item('r', { role: 'embedding', class: 'interactive' }));
+    const failed: Failure[] = [];
+    let now = 0;
+    for (; failed.length === 0 && now < 120_000; now += 1000) {
+      const [one] = dispatches(decisions);
+      if (one !== undefined) failed.push(...failures(end(router, one, { kind: 'fingerprint' }, now + 1).decisions));
+      // Another process has passed.
+      router.setProviders(behindBalancer(now + 500), now + 500);
+      decisions = router.decide(now + 500);
+      failed.push(...failures(decisions));
+    }
+    expect(only(failed).code).toBe('queue_timeout');
+    expect(now).toBeLessThanOrEqual(32_000);
   });
 
   it('of a local engine speak for all its models; of a cloud upstream for itself only', () => {
