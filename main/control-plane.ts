@@ -277,7 +277,12 @@ export class ControlPlane {
       return role !== undefined && roles()[role].localModels === 'auto';
     };
     this.#stops.push(gate.subscribe(gateEvents(events, { stored: gate.verdicts(), isAuto })));
-    this.#stops.push(gate.subscribe(() => routing.refresh()));
+    this.#stops.push(
+      gate.subscribe((event) => {
+        if (event.type === 'space' && event.change === 'retired') dispatch.spaceRetired(event.space.id);
+        routing.refresh();
+      }),
+    );
     cloud.start();
     this.#stops.push(() => cloud.stop());
     routing.applyRoles();

@@ -137,6 +137,11 @@ export class DispatchService implements Dispatcher, JobHost {
     let running: RunningWork = NOTHING;
     const begin = (prepared: Awaited<ReturnType<typeof prepareEmbed>>) => {
       if (leave.signal.aborted) return;
+      // It may have been retired while its inputs were counted.
+      if (gate.space(prepared.space.id)?.retiredAtMs !== null) {
+        refuse(new SwitchyardError('space_mismatch'));
+        return;
+      }
       const job = new EmbedJob(prepared, sink, this, gate, timeouts().firstByteMs, () => clock.nowMs());
       running = this.#submit(job, (error) => sink.onFailure(error));
     };
@@ -158,6 +163,24 @@ export class DispatchService implements Dispatcher, JobHost {
     };
   }
 
+  /** Nobody answers in this space any more: what waits for it, or runs, would come to nothing. */
+  spaceRetired(space: SpaceId): void {
+    const { router, clock } = this.#options;
+    for (const [id, entry] of [...this.#entries]) {
+      if (spaceOf(entry.job) !== space) continue;
+      const trace = router.traceOf(id, clock.nowMs());
+      this.#cancel(id);
+      const error = new SwitchyardError('space_mismatch');
+      entry.job.fail(error);
+      this.#records.ended(entry, {
+        outcome: 'failed',
+        code: error.code,
+        trace: trace && abortedNow(trace),
+        refused: [],
+      });
+    }
+  }
+
   firstByte(attempt: AttemptId): void {
     this.#options.router.firstByte(attempt, this.#options.clock.nowMs());
   }
@@ -176,8 +199,8 @@ export class DispatchService implements Dispatcher, JobHost {
   /** Its agent met another process than the one that passed. Until the gate hears of that too, nothing would be checked. */
   #checkAnew({ entry, provider }: Running): void {
     const { gate } = this.#options;
-    const space = entry.job.item.space?.id.split('/')[0];
-    if (space && gate.admitted(provider.id, space as SpaceId)) gate.verify(provider.id);
+    const space = spaceOf(entry.job);
+    if (space && gate.admitted(provider.id, space)) gate.verify(provider.id);
   }
 
   /**
@@ -326,9 +349,9 @@ export class DispatchService implements Dispatcher, JobHost {
     // From arrival: what a first request waited for a verdict is waiting too.
     entry.queueMs ??= this.#options.clock.nowMs() - entry.job.context.arrivedAtMs;
     entry.trace.choice(explanation);
-    const space = entry.job.item.space?.id.split('/')[0];
+    const space = spaceOf(entry.job);
     if (space) {
-      const verdict = this.#options.gate.verdict(provider.id, space as SpaceId);
+      const verdict = this.#options.gate.verdict(provider.id, space);
       if (verdict) entry.trace.verdict(provider.id, verdict.kind, verdict.checkedAtMs);
     }
     const route: Route = {
@@ -370,6 +393,11 @@ export class DispatchService implements Dispatcher, JobHost {
     for (const attempt of router.cancel(id, clock.nowMs())) this.#abort(attempt, entry);
     this.kick();
   }
+}
+
+/** Without the width that its vectors may be cut to. */
+function spaceOf({ item }: Job): SpaceId | null {
+  return item.space === null ? null : (item.space.id.split('/')[0] as SpaceId);
 }
 
 function emptyTrace(context: RequestContext, nowMs: number): ItemTrace {

@@ -400,6 +400,24 @@ describe('an embedding request', () => {
     expect(summaries.map(({ code }) => code).sort()).toEqual(['space_mismatch', 'space_unfounded']);
   });
 
+  it('whose space is retired while it waits, runs or is counted is a mismatch at once', async () => {
+    const clock = new SimClock();
+    const { dispatch, calls, summaries, state } = house([provider('embedding', 'a')], clock);
+    const logs = [embedLog(), embedLog(), embedLog()] as const;
+    dispatch.embed(embedWork(clock), logs[0].sink);
+    dispatch.embed(embedWork(clock), logs[1].sink);
+    await clock.settle();
+    expect(calls).toHaveLength(1);
+    dispatch.embed(embedWork(clock), logs[2].sink);
+    state.retiredAtMs = 1;
+    dispatch.spaceRetired(SPACE_ID);
+    await clock.settle();
+    expect(calls.map(({ cancelled }) => cancelled)).toEqual([true]);
+    for (const { failures } of logs) expect(failures).toMatchObject([{ code: 'space_mismatch' }]);
+    expect(summaries.map(({ outcome, code }) => [outcome, code])).toEqual(Array(3).fill(['failed', 'space_mismatch']));
+    expect(dispatch.running).toBe(0);
+  });
+
   it('for a model whose vectors were found to belong elsewhere is a mismatch, not a matter of waiting', async () => {
     const clock = new SimClock();
     const { dispatch, calls, state } = house([provider('embedding', 'a')], clock);

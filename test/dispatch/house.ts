@@ -118,11 +118,11 @@ export function house(
   const traces: RequestTrace[] = [];
   const admitted: string[] = [];
   const gateListeners = new Set<() => void>();
-  const state = { roleSpace, admit: true, pending: true, verdict: 'pass' };
+  const state = { roleSpace, admit: true, pending: true, verdict: 'pass', retiredAtMs: null as number | null };
   const verified: string[] = [];
   const gate = {
     roleSpace: () => state.roleSpace,
-    space: (id: SpaceId) => (id === SPACE_ID ? space() : null),
+    space: (id: SpaceId) => (id === SPACE_ID ? space({ retiredAtMs: state.retiredAtMs }) : null),
     verdictFor: () => state.verdict,
     verdict: () => ({ kind: 'pass', checkedAtMs: 1, fingerprint: FINGERPRINT }),
     admit: (id: ProviderId) => {
