@@ -53,6 +53,7 @@ export interface Writing {
   number(value: number, digits?: number): string;
   duration(ms: number): string;
   clock(atMs: number): string;
+  moment(atMs: number): string;
   usd(value: number): string;
   bytes(value: number): string;
   cosine(value: number): string;
@@ -155,6 +156,7 @@ function isOne(value: string | number | undefined, language: Language): boolean 
 function write(name: string, value: string | number, writing: Writing): string {
   if (typeof value === 'string') return value;
   if (name.endsWith('AtMs')) return writing.clock(value);
+  if (name.endsWith('OnMs')) return writing.moment(value);
   if (name.endsWith('Ms')) return writing.duration(value);
   if (name.endsWith('Usd')) return writing.usd(value);
   if (name.endsWith('Bytes')) return writing.bytes(value);
@@ -172,6 +174,7 @@ function plain(point: string): Writing {
       return ms < 3_600_000 ? `${number(Math.floor(ms / 60_000))} min` : `${number(Math.floor(ms / 3_600_000))} h`;
     },
     clock: (atMs) => `${new Date(atMs).toISOString().slice(11, 19)} UTC`,
+    moment: (atMs) => new Date(atMs).toISOString(),
     usd: (value) => `${number(value, 2)} USD`,
     bytes: (value) => `${number(value)} B`,
     // Cut, not rounded: a refusal at 0.98996 must not read 0.9900.

@@ -15,12 +15,19 @@ interface Named {
   readonly kind: 'local' | 'cloud';
 }
 
-/** Names of providers as they are now; one that left is named by its id's own parts. */
-function nameOf(id: ProviderId, house: House): Named {
+/** A provider's model and machine as they are now; of one that left, by its id's own parts. */
+function partsOf(id: ProviderId, house: House): { readonly model: string; readonly name: string } {
   const provider = house.catalogue().byId.get(id)?.provider;
-  if (provider) return { name: `${provider.model} on ${provider.nodeName}`, kind: provider.kind };
-  const [, node = '', engine = '', model = ''] = id.split('~').map(decodeURIComponent);
-  return { name: `${model} on ${node}`, kind: engine === 'openrouter' ? 'cloud' : 'local' };
+  if (provider) return { model: provider.model, name: provider.nodeName };
+  const [, name = '', , model = ''] = id.split('~').map(decodeURIComponent);
+  return { model, name };
+}
+
+function nameOf(id: ProviderId, house: House): Named {
+  const { model, name } = partsOf(id, house);
+  const engine = decodeURIComponent(id.split('~')[2] ?? '');
+  const kind = house.catalogue().byId.get(id)?.provider.kind ?? (engine === 'openrouter' ? 'cloud' : 'local');
+  return { name: `${model} on ${name}`, kind };
 }
 
 export function requestView(summary: RequestSummary, house: House): RequestView {
@@ -67,8 +74,9 @@ export function traceSteps(trace: RequestTrace, house: House): readonly TraceSte
       promptTokens: summary.usage?.promptTokens ?? null,
       maxOutputTokens: null,
       notes: trace.verdicts.map(({ provider, kind, atMs }) => {
-        const { name } = nameOf(provider, house);
-        return said('verdict_noted', { name, kind, checked: new Date(atMs).toISOString() });
+        const figures = { ...partsOf(provider, house), checkedOnMs: atMs };
+        if (kind === 'pass') return said('noted_pass', figures);
+        return kind === 'pass-reduced' ? said('noted_reduced', figures) : said('noted_other', { ...figures, kind });
       }),
     },
   ];

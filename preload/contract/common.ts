@@ -55,13 +55,13 @@ const Part = z.object({
   code: z.string().max(64),
   sentence: text,
   params: z
-    .record(z.string().max(32), z.union([z.string().max(1024), z.number()]))
+    .record(z.string().max(32), z.union([z.string().max(2048), z.number()]))
     .readonly()
     .optional(),
 });
 export const Reason = Part.extend({
   /** Further sentences, which `sentence` has too. */
-  more: z.array(Part).max(4).readonly().optional(),
+  more: z.array(Part).max(8).readonly().optional(),
 });
 export type Reason = z.infer<typeof Reason>;
 /** A sentence that stands beside, by code and figures. Absent in what was stored before there was such a thing. */

@@ -77,7 +77,7 @@ function Step({ step }: { readonly step: TraceStep }): ReactNode {
               .join(', ')}
           </p>
           {step.notes.map((note) => (
-            <p key={note.code} className="quiet">
+            <p key={note.sentence} className="quiet">
               {say(note)}
             </p>
           ))}

@@ -90,7 +90,7 @@ describe('a sentence', () => {
     const both = together(said('budget_off'), said('source_credit'));
     expect(both.sentence).toBe('Off: The credit is used up. Add credit at OpenRouter, then resume the cloud.');
     expect(sayPlainly('fr', both)).toBe(
-      'Coupé : Le crédit est épuisé. Ajoutez du crédit chez OpenRouter, puis reprenez le cloud.',
+      'Coupé. Le crédit est épuisé. Ajoutez du crédit chez OpenRouter, puis reprenez le cloud.',
     );
     // A composition within a composition is taken apart again.
     const three = together(said('unfounded'), together(said('cannot_found'), said('found_reads_little', { limit: 9 })));

@@ -98,8 +98,8 @@ describeWithChromium('the console in French', () => {
 
   it.each([
     ['overview', 'Qwen3-Embedding-4B sur mac-studio ne reçoit aucun texte'],
-    ['overview', 'Coupé : Le crédit est épuisé. Ajoutez du crédit chez OpenRouter, puis reprenez le cloud.'],
-    ['budget', '11 permis sur 16 : la clé peut encore dépenser 412,00 $. En hausse ; prochain palier à 21:58:09.'],
+    ['overview', 'Coupé. Le crédit est épuisé. Ajoutez du crédit chez OpenRouter, puis reprenez le cloud.'],
+    ['budget', '11 permis sur 16 : la clé peut encore dépenser 412,00 $. En hausse ; prochain permis à 21:58:09.'],
     ['events', 'OpenRouter a limité le compte : de 16 permis à 8.'],
     ['events', 'Ses vecteurs s’accordent avec ceux de l’espace : plus petit cosinus 0,9994.'],
     ['events', STORED_BEFORE],
@@ -108,6 +108,10 @@ describeWithChromium('the console in French', () => {
     ['settings', '48 Mo'],
     ['requests/req_ffd', 'qwen3-coder:30b sur lab-box'],
     ['requests/req_ffd', 'Sa machine est injoignable.'],
+    [
+      'requests/req_ffd',
+      'qwen3-embedding:4b sur attic : contrôle réussi, 29 nov. 2026, 21:57:00, avant d’être utilisé.',
+    ],
     ['roles', 'Local d’abord ; vers le cloud si l’attente devait dépasser 3 s.'],
     ['gate/v3', 'Ses vecteurs ne sont pas ceux de l’espace : plus petit cosinus 0,9761, sonde « en-caps ».'],
   ])('says on %s: %s', async (place, sentence) => {

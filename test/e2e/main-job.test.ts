@@ -206,7 +206,7 @@ await describeWithLlama('real engines behind an agent in its own process, paired
       request: { atMs: number };
     }>(`requests/${id}`);
     const note = trace.steps.find(({ step }) => step === 'arrived')?.notes?.[0];
-    expect(note?.code).toBe('pass');
+    expect(note?.code).toBe('noted_pass');
     const checkedAt = Date.parse(/checked (\S+),/.exec(note?.sentence ?? '')?.[1] ?? '');
     const attempt = trace.steps.find(({ step }) => step === 'attempt');
     expect(checkedAt).toBeLessThan(trace.request.atMs + (attempt?.offsetMs ?? 0));

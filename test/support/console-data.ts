@@ -762,7 +762,7 @@ export const TRACE: Output<'requests.get'> = {
       inputs: null,
       promptTokens: 1404,
       maxOutputTokens: 1024,
-      notes: [],
+      notes: [said('noted_pass', { model: 'qwen3-embedding:4b', name: 'attic', checkedOnMs: NOW - 60_000 })],
     },
     {
       step: 'considered',

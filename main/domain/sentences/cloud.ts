@@ -63,7 +63,7 @@ export const CLOUD = {
     en: 'Off: the cloud is paused by the operator.',
     fr: 'Coupé : l’opérateur a suspendu le cloud.',
   },
-  budget_off: { en: 'Off:', fr: 'Coupé :' },
+  budget_off: { en: 'Off:', fr: 'Coupé.' },
   budget_spent: {
     en: 'Off: the key may spend nothing more. Free models keep {permits} {permits|permit|permits}.',
     fr: 'Coupé : la clé ne peut plus rien dépenser. Les modèles gratuits gardent {permits} permis.',
@@ -114,7 +114,7 @@ export const CLOUD = {
   },
   budget_climbing: {
     en: 'Climbing; next step at {nextAtMs}.',
-    fr: 'En hausse ; prochain palier à {nextAtMs}.',
+    fr: 'En hausse ; prochain permis à {nextAtMs}.',
   },
   budget_climbing_open: { en: 'Climbing.', fr: 'En hausse.' },
   budget_plateau: {
@@ -170,7 +170,7 @@ export const REFUSALS = {
   },
   source_shared_capacity: {
     en: 'OpenRouter limits this model for everybody; it rests.',
-    fr: 'OpenRouter limite ce modèle pour tout le monde ; il se repose.',
+    fr: 'OpenRouter limite ce modèle pour tout le monde ; il est mis au repos.',
   },
   source_admission: {
     en: 'OpenRouter could not check the account in time; the whole account slows down.',
@@ -178,7 +178,7 @@ export const REFUSALS = {
   },
   source_upstream_pool: {
     en: 'The upstream is full; it rests.',
-    fr: 'L’hébergeur est plein ; il se repose.',
+    fr: 'L’hébergeur est plein ; il est mis au repos.',
   },
   source_in_flight: {
     en: 'The balance is tied up in calls that run; paid calls wait.',
@@ -206,16 +206,16 @@ export const REFUSALS = {
   },
   source_capacity: {
     en: 'No upstream has capacity for this model; it rests.',
-    fr: 'Aucun hébergeur n’a de place pour ce modèle ; il se repose.',
+    fr: 'Aucun hébergeur n’a de place pour ce modèle ; il est mis au repos.',
   },
   source_provider_limit: {
     en: 'The upstream limits requests; it rests.',
-    fr: 'L’hébergeur limite les requêtes ; il se repose.',
+    fr: 'L’hébergeur limite les requêtes ; il est mis au repos.',
   },
   source_account_limit: { en: 'OpenRouter limits the account.', fr: 'OpenRouter limite le compte.' },
   source_unknown_limit: {
     en: 'OpenRouter names a limit unknown here; the model rests.',
-    fr: 'OpenRouter indique une limite inconnue ici ; le modèle se repose.',
+    fr: 'OpenRouter indique une limite inconnue ici ; le modèle est mis au repos.',
   },
   source_payment: {
     en: 'OpenRouter asks for payment. Add credit, then resume the cloud.',
@@ -223,7 +223,7 @@ export const REFUSALS = {
   },
   source_upstream_rejects: {
     en: 'The upstream refuses OpenRouter; it rests.',
-    fr: 'L’hébergeur refuse OpenRouter ; il se repose.',
+    fr: 'L’hébergeur refuse OpenRouter ; il est mis au repos.',
   },
   source_key: {
     en: 'OpenRouter does not accept the key. Enter a valid one.',
@@ -235,13 +235,13 @@ export const REFUSALS = {
   },
   source_overloaded: {
     en: 'The upstream is overloaded or away; it rests.',
-    fr: 'L’hébergeur est surchargé ou absent ; il se repose.',
+    fr: 'L’hébergeur est surchargé ou absent ; il est mis au repos.',
   },
   source_not_offered: {
     en: 'The model or its pinned upstream is not offered now.',
     fr: 'Le modèle ou son hébergeur épinglé n’est pas proposé actuellement.',
   },
-  source_upstream_fault: { en: 'The upstream failed; it rests.', fr: 'L’hébergeur a échoué ; il se repose.' },
+  source_upstream_fault: { en: 'The upstream failed; it rests.', fr: 'L’hébergeur a échoué ; il est mis au repos.' },
   source_fault: { en: 'OpenRouter failed.', fr: 'OpenRouter a échoué.' },
   source_request: {
     en: 'The request was refused as malformed.',

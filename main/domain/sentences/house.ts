@@ -5,7 +5,7 @@ export const HOUSE = {
   started: { en: 'Serving at {endpoint}.', fr: 'En service à l’adresse {endpoint}.' },
   clock_gap: {
     en: 'The machine slept or its clock jumped by {gapMs}; machines are asked anew.',
-    fr: 'La machine a dormi ou son horloge a sauté de {gapMs} ; les machines sont interrogées de nouveau.',
+    fr: 'La machine était en veille ou son horloge a sauté de {gapMs} ; les machines sont interrogées de nouveau.',
   },
   request_fault: {
     en: 'A request met a fault of Switchyard itself.',
@@ -25,7 +25,7 @@ export const HOUSE = {
   },
   store_thread_stopped: {
     en: 'The database thread stopped and is being started again.',
-    fr: 'Le processus de la base de données s’est arrêté et redémarre.',
+    fr: 'Le service de la base de données s’est arrêté et redémarre.',
   },
   store_locked: {
     en: 'Another program holds the database locked. Changes are refused until it lets go.',
@@ -138,7 +138,7 @@ export const HOUSE = {
   },
   import_role_refused: {
     en: 'Settings of {role} were left alone:',
-    fr: 'Les réglages de {role} n’ont pas été repris :',
+    fr: 'Les réglages de {role} n’ont pas été repris.',
   },
   not_desktop: {
     en: 'This is not the desktop app. Update it the way it was installed.',

@@ -122,7 +122,7 @@ export const ROUTING = {
   spill_waited: { en: 'It had waited as long as the threshold.', fr: 'Elle avait attendu jusqu’au seuil.' },
   spill_local_failed: { en: 'The local attempt failed.', fr: 'La tentative locale a échoué.' },
   disabled: { en: 'Switched off: requests are refused.', fr: 'Désactivé : les requêtes sont refusées.' },
-  unfounded: { en: 'No vector space yet:', fr: 'Pas encore d’espace vectoriel :' },
+  unfounded: { en: 'No vector space yet:', fr: 'Pas encore d’espace vectoriel.' },
   founding: {
     en: 'Its vector space is being founded.',
     fr: 'Son espace vectoriel est en cours de fondation.',
@@ -144,9 +144,17 @@ export const ROUTING = {
     en: 'Local first; to the cloud when the wait would pass {waitMs}.',
     fr: 'Local d’abord ; vers le cloud si l’attente devait dépasser {waitMs}.',
   },
-  verdict_noted: {
-    en: '{name}: {kind}, checked {checked}, before it was used.',
-    fr: '{name} : {kind}, contrôlé le {checked}, avant d’être utilisé.',
+  noted_pass: {
+    en: '{model} on {name}: pass, checked {checkedOnMs}, before it was used.',
+    fr: '{model} sur {name} : contrôle réussi, {checkedOnMs}, avant d’être utilisé.',
+  },
+  noted_reduced: {
+    en: '{model} on {name}: pass-reduced, checked {checkedOnMs}, before it was used.',
+    fr: '{model} sur {name} : contrôle réduit réussi, {checkedOnMs}, avant d’être utilisé.',
+  },
+  noted_other: {
+    en: '{model} on {name}: {kind}, checked {checkedOnMs}, before it was used.',
+    fr: '{model} sur {name} : {kind}, contrôlé {checkedOnMs}, avant d’être utilisé.',
   },
   no_vectors: {
     en: '{role} has no vectors: dimension, threshold and cutDimensions do not apply.',

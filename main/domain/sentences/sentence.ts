@@ -1,6 +1,6 @@
 /**
  * One sentence in every language of the console. Holes are `{name}`; the end of a name says how its figure is written
- * (`waitMs` a span, `untilAtMs` a time of day, `creditUsd` money, `minCosine` a cosine), and `{count|permit|permits}` is the word
+ * (`waitMs` a span, `untilAtMs` a time of day, `checkedOnMs` a day and time, `creditUsd` money, `minCosine` a cosine), and `{count|permit|permits}` is the word
  * that fits a count.
  */
 export interface Sentence {
