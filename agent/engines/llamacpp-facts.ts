@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { versionText } from './version-text.ts';
 
 /** What a llama.cpp server tells of itself, as far as it is used. Everything else in these answers is ignored. */
 const count = z.number().int().min(0).max(1e9);
@@ -9,9 +10,9 @@ export const Props = z.object({
   default_generation_settings: z.object({ n_ctx: count }),
   total_slots: count.default(1),
   model_path: text.default(''),
-  build_info: text,
+  build_info: versionText,
   /** Random per process: a mark that passes through proxies. */
-  media_marker: text.optional(),
+  media_marker: z.string().max(512).optional(),
   endpoint_metrics: z.boolean().optional(),
 });
 export type Props = z.infer<typeof Props>;

@@ -17,6 +17,7 @@ import { noSign } from './socket-marks.ts';
 import type { Edit } from './splice.ts';
 import { post } from './trials.ts';
 import { readRows } from './vectors.ts';
+import { versionText } from './version-text.ts';
 
 const TIMEOUT_MS = 1500;
 const LOAD_TIMEOUT_MS = 5000;
@@ -37,7 +38,7 @@ const TeiInfo = z.object({
   model_dtype: text.nullish(),
   model_type: z.record(z.string(), z.unknown()),
   served_model_name: text.nullish(),
-  version: text.optional(),
+  version: versionText.optional(),
   max_client_batch_size: count,
   max_concurrent_requests: count.optional(),
   max_input_length: count,

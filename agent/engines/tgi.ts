@@ -15,6 +15,7 @@ import { sumOf } from './prometheus.ts';
 import { noSign } from './socket-marks.ts';
 import type { Edit } from './splice.ts';
 import { tryChat } from './trials.ts';
+import { versionText } from './version-text.ts';
 
 const TIMEOUT_MS = 1500;
 const LOAD_TIMEOUT_MS = 5000;
@@ -29,7 +30,7 @@ export const TgiInfo = z.object({
   model_id: z.string().min(1).max(512),
   model_sha: text.nullish(),
   router: text.optional(),
-  version: text.optional(),
+  version: versionText.optional(),
   max_input_tokens: count.optional(),
   max_total_tokens: count.optional(),
   max_concurrent_requests: count.optional(),

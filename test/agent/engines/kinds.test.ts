@@ -191,3 +191,16 @@ describe('another engine at the same address', () => {
     expect(report().models.map(({ model }) => model)).toEqual(['some-model']);
   });
 });
+
+describe('what an engine says of itself', () => {
+  it.each([
+    ['TEI', () => new TeiStandIn()],
+    ['TGI', () => new TgiStandIn()],
+  ])('fits the wire, however much it is: %s', async (_, make) => {
+    const engine = await start(Object.assign(make(), { version: '1.9.'.padEnd(600, '0') }));
+    // Parsed as the control plane does, which ends the session with the whole machine where it does not fit.
+    const served = await serve(engine.url);
+    started.push(served.fleet);
+    expect(served.report().version).toMatch(/^1\.9\.0+$/);
+  });
+});
