@@ -145,7 +145,7 @@ function EventList(props: {
     count,
     getScrollElement: () => list.current,
     estimateSize: () => ROW_HEIGHT,
-    overscan: 12,
+    overscan: 8,
   });
   const windowHeight = useWindowHeight();
   // biome-ignore lint/correctness/useExhaustiveDependencies: a list that became lower would hide its newest rows

@@ -1,20 +1,18 @@
 import type { ReactElement } from 'react';
 import type { HealthView } from '../../preload/contract.ts';
 import { useI18n } from '../i18n/i18n.tsx';
-import { useTopic } from '../state/console.tsx';
 import { placeHash } from '../state/ui-store.ts';
 
 /** What a person has to do, each with its one action; and below, what is wrong too and heals by itself or can wait. */
-export function NeedsYou(): ReactElement {
+export function NeedsYou({ health }: { readonly health: readonly HealthView[] }): ReactElement {
   const { t } = useI18n();
-  const health = useTopic('health');
-  const needs = (health ?? []).filter((item) => item.needsPerson);
-  const others = (health ?? []).filter((item) => !item.needsPerson);
+  const needs = health.filter((item) => item.needsPerson);
+  const others = health.filter((item) => !item.needsPerson);
   return (
     <>
       <section>
         <h3>{t('overview.needsYou')}</h3>
-        {health && needs.length === 0 ? <p className="quiet">{t('overview.needsNothing')}</p> : <Items items={needs} />}
+        {needs.length === 0 ? <p className="quiet">{t('overview.needsNothing')}</p> : <Items items={needs} />}
       </section>
       {others.length > 0 && (
         <section>

@@ -63,6 +63,7 @@ export function OverviewPage(): ReactElement {
   const [role, setRole] = useState<RoleId>('code-assistant');
   const { overview, history, endMs } = useHistory({ range, role }, zoom !== null);
   const latest = useTopic('series')?.at(-1);
+  const health = useTopic('health');
   return (
     <div className="stack">
       <Figures figures={latest?.figures ?? overview.data?.figures ?? null} />
@@ -77,8 +78,13 @@ export function OverviewPage(): ReactElement {
           onRole={setRole}
         />
         <aside>
-          <NeedsYou />
-          <LastHourFigures figures={latest?.lastHour ?? overview.data?.lastHour ?? null} />
+          {/* Both at once: sentences that came later would push the figures down. */}
+          {health && (
+            <>
+              <NeedsYou health={health} />
+              <LastHourFigures figures={latest?.lastHour ?? overview.data?.lastHour ?? null} />
+            </>
+          )}
         </aside>
       </div>
     </div>

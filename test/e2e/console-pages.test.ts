@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PAGE_IDS } from '../../preload/contract.ts';
 import { seriousOn } from '../support/axe.ts';
-import { NOW, SETTINGS, VERDICTS } from '../support/console-data.ts';
+import { HEALTH, NOW, SETTINGS, VERDICTS } from '../support/console-data.ts';
 import { type ConsolePage, type ConsoleRig, openConsole, Refusal, startConsoleRig } from '../support/console-page.ts';
 import { emptyTopics, fullScript, fullTopics } from '../support/console-script.ts';
 import { describeWithChromium } from '../support/runtime.ts';
@@ -210,7 +210,15 @@ describeWithChromium('the console in Chromium', () => {
   });
 
   it('does not shift while data arrives at 900 x 600', async () => {
-    const shown = await show({ context: { viewport: SIZES[1] } });
+    const long = HEALTH.map((item) => ({
+      ...item,
+      sentence: `${item.sentence} ${'And what to do about it. '.repeat(6)}`,
+    }));
+    const shown = await show({
+      topics: { ...fullTopics(), health: { topic: 'health', type: 'snapshot', rows: long } },
+      context: { viewport: SIZES[1] },
+    });
+    await shown.page.getByText('Last hour').waitFor();
     await shown.page.locator('.charts .recharts-surface').first().waitFor();
     const shift = await shown.page.evaluate(
       () =>

@@ -236,7 +236,8 @@ async function events(): Promise<readonly Figure[]> {
   try {
     const shown = await openConsole(rig, {
       hash: '#/events',
-      script: fullScript(),
+      // The page asks first whether there is anything older.
+      script: fullScript({ 'events.list': () => ({ events: [event(0)], more: true }) }),
       topics: { ...fullTopics(), events: { topic: 'events', type: 'snapshot', rows: [event(EVENTS - 1)] } },
     });
     const { page } = shown;
@@ -296,7 +297,7 @@ async function events(): Promise<readonly Figure[]> {
         name: 'events fly past',
         value: perSecond(flown),
         unit: 'frames/s',
-        goal: null,
+        goal: ['>=', 58],
         note: '133 rows a frame, faster than anybody reads',
       },
       { name: 'events are followed', value: perSecond(followed), unit: 'frames/s', goal: ['>=', 58] },
