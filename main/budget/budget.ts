@@ -331,6 +331,7 @@ export class Budget {
       ceiling: this.#ceiling,
       facts: this.#facts,
       latencyMs: this.#latency.ms,
+      latencyMeasured: this.#latency.measuredMs !== null,
       effective: this.#limit.effective,
       usable,
       plateau: this.#limit.plateau,

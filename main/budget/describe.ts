@@ -13,6 +13,8 @@ export interface Situation {
   readonly ceiling: Ceiling;
   readonly facts: AccountFacts;
   readonly latencyMs: number;
+  /** False: no call was measured yet, `latencyMs` is an assumption. */
+  readonly latencyMeasured: boolean;
   readonly effective: number;
   readonly usable: number;
   readonly plateau: number | null;
@@ -45,14 +47,15 @@ export function describe(situation: Situation): Said {
 }
 
 /** @param usable when fewer than all permits may be used now; null: all of them. */
-function origin({ ceiling, facts, latencyMs }: Situation, usable: number | null): Said {
+function origin({ ceiling, facts, latencyMs, latencyMeasured }: Situation, usable: number | null): Said {
   const permits = ceiling.paid;
   switch (ceiling.source) {
     case 'override':
       return usable === null ? said('permits_override', { permits }) : said('permits_of_override', { permits, usable });
     case 'rate': {
       const figures = { permits, perMinute: facts.rpm ?? '—', callMs: latencyMs };
-      return usable === null ? said('permits_rate', figures) : said('permits_of_rate', { ...figures, usable });
+      if (usable === null) return said(latencyMeasured ? 'permits_rate' : 'permits_rate_assumed', figures);
+      return said(latencyMeasured ? 'permits_of_rate' : 'permits_of_rate_assumed', { ...figures, usable });
     }
     case 'credit': {
       const figures = { permits, creditUsd: facts.creditUsd ?? 0 };

@@ -62,12 +62,19 @@ function usePageCounts(): Partial<Record<PageId, PageCount>> {
   const gate = useTopic('gate');
   const health = useTopic('health') ?? [];
   const counts: Partial<Record<PageId, PageCount>> = {};
-  if (nodes) counts.fleet = { value: f.number(nodes.length), words: t('nav.machines'), warn: false };
+  if (nodes)
+    counts.fleet = {
+      value: f.number(nodes.length),
+      words: t(nodes.length === 1 ? 'nav.machine' : 'nav.machines'),
+      warn: false,
+    };
   const refused = (gate ?? []).filter((row) => isRefusal(row.verdict)).length;
-  if (refused > 0) counts.gate = { value: f.number(refused), words: t('nav.refused'), warn: true };
+  if (refused > 0)
+    counts.gate = { value: f.number(refused), words: t(refused === 1 ? 'nav.refusedOne' : 'nav.refused'), warn: true };
   for (const page of ['keys', 'budget', 'settings'] as const) {
     const needs = health.filter((item) => item.page === page && item.needsPerson).length;
-    if (needs > 0) counts[page] = { value: f.number(needs), words: t('nav.needs'), warn: true };
+    if (needs > 0)
+      counts[page] = { value: f.number(needs), words: t(needs === 1 ? 'nav.needsOne' : 'nav.needs'), warn: true };
   }
   return counts;
 }

@@ -121,8 +121,16 @@ describe('sentences', () => {
       '64 permits: the key may still spend 412.00 USD.',
     );
     expect(sentence((b) => b.discovered({ ...facts, rpm: 600 }, 0))).toBe(
-      '20 permits: 600 requests per minute at 2 s per call.',
+      '20 permits: 600 requests per minute, 2 s per call assumed until one is measured.',
     );
+    // 0.8 x 2 s + 0.2 x 1 s.
+    expect(
+      sentence((b) => {
+        b.discovered({ ...facts, rpm: 600 }, 0);
+        const decision = b.acquire(ask('x'), 0);
+        if ('permit' in decision) b.ended(decision.permit.id, { kind: 'success', latencyMs: 1000, costUsd: 0 }, 0);
+      }),
+    ).toBe('18 permits: 600 requests per minute at 1.8 s per call.');
     expect(sentence((b) => b.discovered({ ...facts, creditUsd: 0 }, 0))).toBe(
       'Off: the key may spend nothing more. Free models keep 4 permits.',
     );

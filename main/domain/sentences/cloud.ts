@@ -84,6 +84,10 @@ export const CLOUD = {
     en: '{permits} {permits|permit|permits}: {perMinute} requests per minute at {callMs} per call.',
     fr: '{permits} permis : {perMinute} requêtes par minute, à {callMs} par appel.',
   },
+  permits_rate_assumed: {
+    en: '{permits} {permits|permit|permits}: {perMinute} requests per minute, {callMs} per call assumed until one is measured.',
+    fr: '{permits} permis : {perMinute} requêtes par minute, à {callMs} par appel (supposé, rien n’est encore mesuré).',
+  },
   permits_credit: {
     en: '{permits} {permits|permit|permits}: the key may still spend {creditUsd}.',
     fr: '{permits} permis : la clé peut encore dépenser {creditUsd}.',
@@ -99,6 +103,10 @@ export const CLOUD = {
   permits_of_rate: {
     en: '{usable} of {permits} {permits|permit|permits}: {perMinute} requests per minute at {callMs} per call.',
     fr: '{usable} permis sur {permits} : {perMinute} requêtes par minute, à {callMs} par appel.',
+  },
+  permits_of_rate_assumed: {
+    en: '{usable} of {permits} {permits|permit|permits}: {perMinute} requests per minute, {callMs} per call assumed until one is measured.',
+    fr: '{usable} permis sur {permits} : {perMinute} requêtes par minute, à {callMs} par appel (supposé, rien n’est encore mesuré).',
   },
   permits_of_credit: {
     en: '{usable} of {permits} {permits|permit|permits}: the key may still spend {creditUsd}.',

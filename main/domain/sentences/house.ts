@@ -191,7 +191,7 @@ export const TITLES = {
   title_node_degraded: { en: '{name} is degraded', fr: '{name} est dégradée' },
   title_node_unreachable: { en: '{name} is unreachable', fr: '{name} est injoignable' },
   title_node_unknown: { en: '{name} is unknown', fr: 'L’état de {name} est inconnu' },
-  title_node_error: { en: '{name} is error', fr: '{name} est en erreur' },
+  title_node_error: { en: '{name} has an error', fr: '{name} est en erreur' },
   title_gate: { en: '{model} on {name} gets no texts', fr: '{model} sur {name} ne reçoit aucun texte' },
   title_space_anchor_lost: { en: 'The space of {role} is lost', fr: 'L’espace de {role} est perdu' },
   title_space_unfounded: { en: '{role} needs a founder', fr: '{role} attend un fondateur' },
