@@ -100,8 +100,10 @@ function gateItems(house: House): Item[] {
     if (verdict.kind === 'pass' || verdict.kind === 'pass-reduced' || verdict.kind === 'unverified') return [];
     const entry = house.catalogue().byId.get(verdict.provider)?.provider;
     if (!entry) return [];
-    // With `auto` every encoder is looked at; that one of another width serves another role is no fault.
-    if (verdict.kind === 'dimension-mismatch' && house.roles()[entry.role].localModels === 'auto') return [];
+    // With `auto` every encoder is looked at; that one of another width serves another role is no fault. One that fitted and does not
+    // any more is.
+    const isOther = verdict.kind === 'dimension-mismatch' && verdict.lastGoodAtMs === null;
+    if (isOther && house.roles()[entry.role].localModels === 'auto') return [];
     // An upstream's vectors are the same whichever machine asks for them: one thing to do, told once.
     const [about, name] =
       entry.kind === 'cloud' ? [entry.model, 'OpenRouter'] : [verdict.provider as string, entry.nodeName];
