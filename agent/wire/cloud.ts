@@ -5,6 +5,9 @@ import { z } from 'zod';
  * JSON), its acknowledgement and the state of the key, the end of cancelled calls, and additions to call heads and failures.
  */
 const count = z.number().int().min(0).max(1e9);
+/** Pushes are numbered up to here. */
+export const MAX_PUSH = 1e9;
+const pushNumber = z.number().int().min(0).max(MAX_PUSH);
 const amount = z.number().min(0).max(1e15);
 /** Short, because a call's head has to fit its frame. */
 const short = z.string().max(160);
@@ -79,7 +82,7 @@ const RoleRoute = z.object({
 /** Everything of a push but the key. What is absent stays as the agent holds it. */
 export const PushMeta = z.object({
   /** Number of the newest push that carried a key; a key from an older one is stale. */
-  keyPush: count,
+  keyPush: pushNumber,
   /** Base URL of the API the key is for; absent: the agent's own. Another origin drops the key held. */
   baseUrl: z.string().max(300).optional(),
   roles: z.partialRecord(roleName, RoleRoute).optional(),
@@ -132,7 +135,9 @@ export function decodePush(frame: Uint8Array): Push {
   if (!meta.success) throw new BadPush('meta not understood');
   const key = end === bytes.length ? null : bytes.subarray(end);
   if (key !== null && !isKey(key)) throw new BadPush('not a key');
-  return { number: bytes.readUInt32BE(1), meta: meta.data, key };
+  const number = bytes.readUInt32BE(1);
+  if (number > MAX_PUSH) throw new BadPush('number too high');
+  return { number, meta: meta.data, key };
 }
 
 /** 8 to 512 printable ASCII bytes without spaces. */
@@ -181,9 +186,9 @@ export type CloudOffer = z.infer<typeof CloudOffer>;
 export const CloudStatus = z.object({
   t: z.literal('cloud-status'),
   /** Newest push applied; 0: none. */
-  push: count,
+  push: pushNumber,
   /** Push that brought the key held; null: no key. */
-  keyPush: count.nullable(),
+  keyPush: pushNumber.nullable(),
   key: z.enum(['held', 'missing', 'stale']),
   /** OpenRouter refused the key when it was last used. */
   keyRefused: z.boolean(),
@@ -203,7 +208,7 @@ export type CloudStatus = z.infer<typeof CloudStatus>;
 
 export const CloudAck = z.object({
   t: z.literal('cloud-ack'),
-  push: count,
+  push: pushNumber,
   result: z.enum(['applied', 'refused']),
   /** Why it was refused. */
   reason: z.enum(['malformed', 'out-of-order', 'bad-base-url']).nullable(),

@@ -1,4 +1,4 @@
-import { type CloudAck, type CloudStatus, encodePush, isKey, type PushMeta } from '../../agent/wire/cloud.ts';
+import { type CloudAck, type CloudStatus, encodePush, isKey, MAX_PUSH, type PushMeta } from '../../agent/wire/cloud.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { EventSink } from '../domain/events.ts';
 import type { NodeId } from '../domain/ids.ts';
@@ -33,6 +33,13 @@ export interface Holder {
   readonly remembered: boolean;
 }
 
+/**
+ * Numbers up to here are believed of an agent: more than any house counts, and far from the end of the wire's. What lies beyond half of
+ * the rest was not counted here either.
+ */
+export const MAX_BELIEVED_PUSH = MAX_PUSH / 2;
+const MAX_OWN_PUSH = (MAX_PUSH + MAX_BELIEVED_PUSH) / 2;
+
 const NO_FACTS: PushFacts = {
   version: 1,
   number: 0,
@@ -50,6 +57,9 @@ export class KeyPush {
   readonly #options: KeyPushOptions;
   readonly #statuses = new Map<NodeId, { readonly status: CloudStatus; readonly atWallMs: number }>();
   readonly #refused = new Map<NodeId, number>();
+  /** Have seen more pushes than we had sent: `now` is sent ours once more, `done` was, in this session. */
+  readonly #ahead = new Map<NodeId, 'now' | 'done'>();
+  readonly #toldOf = new Set<NodeId>();
   readonly #awaited = new WordAwaited();
   #facts: PushFacts = NO_FACTS;
   #warnedOf = '';
@@ -61,7 +71,8 @@ export class KeyPush {
 
   /** Takes up the facts of earlier runs. */
   start(): void {
-    this.#facts = this.#options.store.load() ?? NO_FACTS;
+    const facts = this.#options.store.load() ?? NO_FACTS;
+    this.#facts = Math.max(facts.number, facts.keyPush) > MAX_OWN_PUSH ? NO_FACTS : facts;
     for (const { node } of this.#sentNewest()) this.#awaitWord(node as NodeId);
   }
 
@@ -128,6 +139,11 @@ export class KeyPush {
 
   /** A session has begun: the agent gets routes and numbers, without a key. */
   sessionBegan(node: NodeId): void {
+    this.#ahead.delete(node);
+    this.#sendRoutes(node);
+  }
+
+  #sendRoutes(node: NodeId): void {
     const number = this.#facts.number + 1;
     this.#save({ number });
     this.#awaitWord(node);
@@ -136,6 +152,7 @@ export class KeyPush {
   }
 
   sessionLost(node: NodeId): void {
+    this.#ahead.delete(node);
     this.#statuses.delete(node);
     this.#awaitWord(node);
     this.#options.onChange(node);
@@ -149,7 +166,8 @@ export class KeyPush {
       this.#refused.delete(node);
       if (ack.push === this.#facts.keyPush) this.#options.onKeyApplied(node);
     } else if (ack.reason === 'out-of-order') {
-      // This agent has seen more pushes than we remember (an older copy of the database): go on from its number.
+      // This agent has seen more pushes than we remember (an older copy of the database): go on from its number, once in a session.
+      if (!this.#ahead.has(node)) this.#ahead.set(node, 'now');
       this.#refused.set(node, ack.push);
     } else {
       this.#refused.set(node, ack.push);
@@ -160,15 +178,29 @@ export class KeyPush {
 
   onStatus(node: NodeId, status: CloudStatus): void {
     this.#statuses.set(node, { status, atWallMs: this.#options.clock.wallMs() });
-    if (status.push > this.#facts.number || (status.keyPush ?? 0) > this.#facts.keyPush) {
-      this.#save({
-        number: Math.max(status.push, this.#facts.number),
-        keyPush: Math.max(status.keyPush ?? 0, this.#facts.keyPush),
-      });
-      if (this.#refused.has(node)) this.sessionBegan(node);
+    if (numberOf(status) > MAX_BELIEVED_PUSH) this.#tellBeyond(node);
+    else {
+      this.#believe(status);
+      if (this.#ahead.get(node) === 'now') {
+        this.#ahead.set(node, 'done');
+        this.#sendRoutes(node);
+      }
     }
     this.#options.onChange(node);
     this.#warn();
+  }
+
+  /** An agent takes no push that is not newer than its last. Its word makes no key old that others hold: only we know of the newest. */
+  #believe(status: CloudStatus): void {
+    const { number, keyPush } = this.#facts;
+    if (numberOf(status) <= number) return;
+    this.#save({ number: numberOf(status), keyPush: keyPush === 0 ? (status.keyPush ?? 0) : keyPush });
+  }
+
+  #tellBeyond(node: NodeId): void {
+    if (this.#toldOf.has(node)) return;
+    this.#toldOf.add(node);
+    this.#tell('cloud_push_beyond', said('cloud_push_beyond', { name: this.#options.agents.name(node) }), node);
   }
 
   status(node: NodeId): CloudStatus | null {
@@ -205,7 +237,7 @@ export class KeyPush {
     const refused = this.#refused.get(node);
     if (refused !== undefined && refused === this.#facts.keyPush) return 'refused';
     if (status === undefined) return 'pending';
-    if (status.keyRefused) return 'refused';
+    if (status.keyRefused || numberOf(status) > MAX_BELIEVED_PUSH) return 'refused';
     if (status.key === 'missing') return this.#isUnderWay(node, status) ? 'pending' : 'key-missing';
     if (status.key === 'stale' || (status.keyPush ?? 0) < this.#facts.keyPush)
       return this.#isUnderWay(node, status) ? 'pending' : 'key-stale';
@@ -310,6 +342,11 @@ export class KeyPush {
       ...(node === null ? {} : { node }),
     });
   }
+}
+
+/** The newest push that this agent has seen: one that was started again knows only that of its key. */
+function numberOf({ push, keyPush }: CloudStatus): number {
+  return Math.max(push, keyPush ?? 0);
 }
 
 /** Without the white space around it; a view, no copy. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type CloudFromAgent, type CloudStatus, decodePush, type Push } from '../../agent/wire/cloud.ts';
-import { KeyPush } from '../../main/cloud/key-push.ts';
+import { type CloudFromAgent, CloudStatus, decodePush, MAX_PUSH, type Push } from '../../agent/wire/cloud.ts';
+import { KeyPush, MAX_BELIEVED_PUSH } from '../../main/cloud/key-push.ts';
 import type { AgentPort, PushFacts } from '../../main/cloud/ports.ts';
 import type { NewEvent } from '../../main/domain/events.ts';
 import type { NodeId } from '../../main/domain/ids.ts';
@@ -84,6 +84,15 @@ class House {
     return Object.fromEntries(this.push.holders().map(({ node, state }) => [node, state]));
   }
 }
+
+const NO_FACTS: PushFacts = {
+  version: 1,
+  number: 0,
+  keyPush: 0,
+  keyPushedAtWallMs: null,
+  narrowedTo: null,
+  sentTo: [],
+};
 
 const EMPTY: CloudStatus = {
   t: 'cloud-status',
@@ -209,6 +218,76 @@ describe('pushing a key', () => {
     const last = house.sent.at(-1);
     expect(last?.push).toMatchObject({ number: 42, meta: { keyPush: 40 } });
     expect(house.states().a).toBe('accepted');
+  });
+
+  it('goes on from the number of a key at rest, which an agent that was started again still knows', async () => {
+    const house = new House();
+    house.push.sessionBegan(A);
+    house.push.onStatus(A, { ...EMPTY, push: 1, keyPush: 40, key: 'held' });
+    await house.push.push(Buffer.from(KEY));
+    expect(house.sent.at(-1)?.push).toMatchObject({ number: 41, meta: { keyPush: 41 } });
+  });
+
+  it('sends anew to an agent that had told its number before it refused', () => {
+    const house = new House();
+    house.push.sessionBegan(A);
+    const status = { ...EMPTY, push: 41, keyPush: 40, key: 'held' } as const;
+    house.push.onStatus(A, status);
+    house.push.onAck(A, { t: 'cloud-ack', push: 1, result: 'refused', reason: 'out-of-order' });
+    house.push.onStatus(A, status);
+    expect(house.sent.at(-1)?.push.number).toBe(42);
+  });
+
+  describe('beside an agent with numbers that nobody has sent', () => {
+    const claims = (house: House, push: number) => {
+      const refused = house.sent.findLast(({ node }) => node === B)?.push.number ?? 0;
+      house.push.onAck(B, { t: 'cloud-ack', push: refused, result: 'refused', reason: 'out-of-order' });
+      house.push.onStatus(B, { ...EMPTY, push, keyPush: push, key: 'held' });
+    };
+
+    it.each([MAX_PUSH, MAX_BELIEVED_PUSH + 1])(
+      'keeps its own, says it once and gives that agent nothing: %d',
+      async (push) => {
+        const house = new House();
+        await house.push.push(Buffer.from(KEY));
+        house.accept(A);
+        for (let time = 0; time < 3; time++) claims(house, push);
+        expect(house.states()).toEqual({ a: 'accepted', b: 'refused' });
+        expect(house.facts).toMatchObject({ number: 1, keyPush: 1 });
+        expect(house.events.filter(({ code }) => code === 'cloud_push_beyond')).toMatchObject([{ node: B }]);
+      },
+    );
+
+    it('never counts beyond what the wire carries, whatever is claimed and how often', async () => {
+      const house = new House();
+      await house.push.push(Buffer.from(KEY));
+      house.accept(A);
+      for (let time = 0; time < 50; time++) {
+        house.push.sessionBegan(B);
+        claims(house, Math.min(MAX_PUSH, (house.facts?.number ?? 0) + 5e7));
+      }
+      // The key that the other holds is none the older for it.
+      expect(house.states().a).toBe('accepted');
+      await house.push.push(Buffer.from(KEY));
+      house.accept(A);
+      const number = house.facts?.number ?? 0;
+      expect(number).toBeLessThan(MAX_BELIEVED_PUSH + 200);
+      expect(CloudStatus.safeParse({ ...EMPTY, push: number, keyPush: number, key: 'held' }).success).toBe(true);
+      expect(house.states().a).toBe('accepted');
+    });
+
+    it('is sent its routes anew once in a session, and not for as long as it refuses', async () => {
+      const house = new House();
+      house.push.sessionBegan(B);
+      for (let time = 0; time < 10; time++) claims(house, (house.facts?.number ?? 0) + 1);
+      expect(house.sent.filter(({ node }) => node === B)).toHaveLength(2);
+    });
+
+    it('begins anew where the numbers kept have come near the end of the wire', async () => {
+      const house = new House({ ...NO_FACTS, number: MAX_PUSH, keyPush: MAX_PUSH });
+      house.push.sessionBegan(A);
+      expect(house.sent.at(-1)?.push).toMatchObject({ number: 1, meta: { keyPush: 0 } });
+    });
   });
 
   it('an agent that is away is shown as such', async () => {

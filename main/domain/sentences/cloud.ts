@@ -155,6 +155,10 @@ export const CLOUD = {
     en: '{name} could not use the push.',
     fr: '{name} n’a pas pu utiliser la clé envoyée.',
   },
+  cloud_push_beyond: {
+    en: '{name} reports a number of a push that was never counted here, so it gets no cloud work. Restart its agent, then enter the key again.',
+    fr: '{name} annonce un numéro d’envoi jamais compté ici et ne reçoit aucun travail du cloud. Redémarrez son agent, puis saisissez de nouveau la clé.',
+  },
   no_key_agent_again: {
     en: 'No agent holds the OpenRouter key. Enter it again on the Keys page.',
     fr: 'Aucun agent ne tient la clé OpenRouter. Saisissez-la de nouveau sur la page Clés.',
