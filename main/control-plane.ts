@@ -30,7 +30,7 @@ import { makeEndpoint } from './house-endpoint.ts';
 import { gateEvents, storeEvents } from './house-events.ts';
 import { levels } from './house-levels.ts';
 import { registerMetrics } from './house-metrics.ts';
-import { traceRecords, usageRecords } from './house-records.ts';
+import { costRecord, traceRecords, usageRecords } from './house-records.ts';
 import { Routing } from './house-routing.ts';
 import type { CloudDesk } from './operator/cloud-desk.ts';
 import { appInfo } from './operator/documents.ts';
@@ -160,7 +160,10 @@ export class ControlPlane {
         tellBudget();
         routing.permitsChanged();
       },
-      onSpent: (keyId, usd) => limits.spent(keyId, usd),
+      onSpent: (booked) => {
+        if (booked.keyId !== null) limits.spent(booked.keyId, booked.usd);
+        costRecord(store, booked);
+      },
       onRefused: (status, whose) => {
         if (status === 429) this.#series.fold(`429.${whose}`, 1, 'sum');
       },

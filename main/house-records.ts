@@ -1,3 +1,4 @@
+import type { Booked } from './cloud/budget-service.ts';
 import type { RequestTrace } from './dispatch/trace.ts';
 import type { RequestObserver } from './domain/observation.ts';
 import type { SqliteStore } from './store/client.ts';
@@ -5,7 +6,7 @@ import type { Json } from './store/ports.ts';
 import type { RecentRequests } from './telemetry/recent-requests.ts';
 import type { TimeSeries } from './telemetry/time-series.ts';
 
-/** Books the tokens and the cost of every request that ends. */
+/** Books the tokens of every request that ends. What it has cost is told apart. */
 export function usageRecords(store: SqliteStore): RequestObserver {
   return {
     finished: (summary) =>
@@ -20,9 +21,13 @@ export function usageRecords(store: SqliteStore): RequestObserver {
         promptTokens: summary.usage?.promptTokens ?? 0,
         completionTokens: summary.usage?.completionTokens ?? 0,
         exact: summary.usage?.exact ?? false,
-        costUsd: summary.usage?.costUsd ?? null,
       }),
   };
+}
+
+/** Books what a cloud call has cost as the budget does: one that was left, failed or tried twice has cost as well, and may end later. */
+export function costRecord(store: SqliteStore, { keyId, startedWallMs, usd, ...what }: Booked): void {
+  store.usage.spent({ key: keyId, ...what, route: 'cloud', atMs: startedWallMs, costUsd: usd });
 }
 
 /** Keeps the trace of every request: the newest in memory, all of them in the store, what the gate stopped in its chart. */

@@ -35,7 +35,7 @@ export interface BudgetOptions {
   /** Of an earlier run. */
   readonly memory?: BudgetMemory | null;
   /** What a call has cost is known, however it ended; once for each call that cost something. */
-  onSpent?(ask: PermitAsk, usd: number): void;
+  onSpent?(permit: Permit, usd: number): void;
 }
 
 /**
@@ -44,7 +44,7 @@ export interface BudgetOptions {
  */
 export class Budget {
   readonly #clock: Pick<Clock, 'wallMs'>;
-  readonly #onSpent: (ask: PermitAsk, usd: number) => void;
+  readonly #onSpent: (permit: Permit, usd: number) => void;
   readonly #latency: Latency;
   readonly #limit: Limit;
   readonly #window = new StartWindow();
@@ -75,7 +75,7 @@ export class Budget {
 
   constructor(options: BudgetOptions) {
     this.#clock = options.clock;
-    this.#onSpent = (ask, usd) => options.onSpent?.(ask, usd);
+    this.#onSpent = (permit, usd) => options.onSpent?.(permit, usd);
     this.#run = Math.floor(options.clock.wallMs()).toString(36);
     this.#nowMs = options.nowMs;
     this.#override = options.override ?? null;
@@ -283,6 +283,11 @@ export class Budget {
     return this.#spend.state(this.#clock.wallMs());
   }
 
+  /** Nobody will be there to hear how what runs has ended: it counts as estimated. */
+  bookRunning(): void {
+    for (const id of this.#spend.running()) this.#book(id, null);
+  }
+
   /** Lets the clock do its part: steps, returns, reopened circuits. Every method calls it. */
   advance(nowMs: number): void {
     if (nowMs < this.#nowMs) return;
@@ -442,7 +447,7 @@ export class Budget {
   #book(permitId: string, costUsd: number | null): void {
     const usd = this.#spend.settle(permitId, costUsd);
     const permit = this.#inFlight.find(permitId);
-    if (usd > 0 && permit !== null) this.#onSpent(permit.ask, usd);
+    if (usd > 0 && permit !== null) this.#onSpent(permit, usd);
   }
 
   #observe(nowMs: number): void {

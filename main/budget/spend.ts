@@ -128,6 +128,11 @@ export class Spend {
     return usd;
   }
 
+  /** Calls that have not been settled. */
+  running(): readonly string[] {
+    return [...this.#reservations.keys()];
+  }
+
   total(
     scope: SpendScope,
     id: string,

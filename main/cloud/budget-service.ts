@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { CloudEnded } from '../../agent/wire/cloud.ts';
+import { type CloudEnded, cloudModelName } from '../../agent/wire/cloud.ts';
 import { Budget } from '../budget/budget.ts';
 import { isOverride } from '../budget/ceiling.ts';
 import type { BudgetMemory } from '../budget/memory.ts';
@@ -7,8 +7,8 @@ import type { CallOutcome, Permit, Reaction } from '../budget/permit.ts';
 import type { BudgetSnapshot } from '../budget/snapshot.ts';
 import type { SpendScope } from '../budget/spend.ts';
 import type { AccountFacts } from '../budget/trust.ts';
-import type { NodeId } from '../domain/ids.ts';
-import type { SpendCaps } from '../domain/roles.ts';
+import type { NodeId, ProjectId } from '../domain/ids.ts';
+import type { RoleId, SpendCaps } from '../domain/roles.ts';
 import type { Clock, Random } from '../domain/time.ts';
 import type { BudgetStateStore, Json } from '../store/ports.ts';
 
@@ -39,14 +39,26 @@ const Stored = z.object({
   learnt: Learnt.nullable().default(null).catch(null),
 });
 
+/** What one call has cost, as the caps count it. */
+export interface Booked {
+  /** API key behind it; null: none. */
+  readonly keyId: string | null;
+  readonly project: ProjectId;
+  readonly role: RoleId;
+  /** With its pin, as providers name it. */
+  readonly model: string;
+  readonly startedWallMs: number;
+  readonly usd: number;
+}
+
 export interface BudgetServiceOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly store: BudgetStateStore;
   /** Work that was refused may start now: the router should look again. */
   onChange(): void;
-  /** What a call of this key has cost, also when its client had left. */
-  onSpent?(keyId: string, usd: number): void;
+  /** What a call has cost, also when its client had left. */
+  onSpent?(booked: Booked): void;
 }
 
 /** The budget with its clock, its memory of spending, and the ends of cancelled calls. */
@@ -81,8 +93,11 @@ export class BudgetService {
       override: this.#override,
       spend: stored.success ? { version: 1, spent: stored.data.spent } : null,
       memory: stored.success ? stored.data.learnt : null,
-      onSpent: ({ keyId }, usd) => {
-        if (keyId != null) options.onSpent?.(keyId, usd);
+      onSpent: ({ ask, startedAtMs }, usd) => {
+        const { keyId = null, project, role } = ask;
+        const model = cloudModelName(ask.model, ask.upstream);
+        const startedWallMs = clock.wallMs() - (clock.nowMs() - startedAtMs);
+        options.onSpent?.({ keyId, project, role, model, startedWallMs, usd });
       },
     });
     if (this.#paused) this.budget.setPaused(true, nowMs);
@@ -96,6 +111,7 @@ export class BudgetService {
   stop(): void {
     this.#stopped = true;
     this.#cancelWake();
+    this.budget.bookRunning();
     this.#save(true);
   }
 

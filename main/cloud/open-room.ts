@@ -9,7 +9,7 @@ import type { Clock, Random } from '../domain/time.ts';
 import type { CatalogueEntry } from '../fleet/catalogue.ts';
 import type { RoutedProvider, RouterItem } from '../router/types.ts';
 import type { Json, Store } from '../store/ports.ts';
-import { BudgetService } from './budget-service.ts';
+import { type Booked, BudgetService } from './budget-service.ts';
 import { accountFacts, CloudCatalogue, priceOf } from './catalogue.ts';
 import { CloudRoom as CloudDeskRoom } from './desk.ts';
 import { KeyPush } from './key-push.ts';
@@ -59,8 +59,8 @@ export interface OpenCloudOptions {
   onProviders(): void;
   /** Permits may be had: `router.permitsChanged()`, then decide. */
   onPermits(): void;
-  /** What a call of an API key has cost, whether or not its client has waited for the end. */
-  onSpent?(keyId: string, usd: number): void;
+  /** What a call has cost, whether or not its client has waited for the end. */
+  onSpent?(booked: Booked): void;
   /** OpenRouter or an upstream has refused a call. `whose` limit it was: an upstream, a model, or `account`. */
   onRefused?(status: number, whose: string): void;
 }
@@ -91,7 +91,7 @@ export function openCloud(options: OpenCloudOptions): OpenCloud {
     random: options.random,
     store: store.budget,
     onChange: () => options.onPermits(),
-    onSpent: (keyId, usd) => options.onSpent?.(keyId, usd),
+    onSpent: (booked) => options.onSpent?.(booked),
   });
   const keys = new KeyPush({
     clock,

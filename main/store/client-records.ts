@@ -56,6 +56,7 @@ export function createEventStore({ writer, callAfterRecords }: StoreCore): Event
 export function createUsageStore({ writer, callAfterRecords }: StoreCore): UsageStore {
   return {
     record: (entry) => writer.use(entry),
+    spent: (cost) => writer.spend(cost),
     query: ({ fromDay, toDay, project, key }) =>
       callAfterRecords('usage', { fromDay, toDay, project: project ?? null, key: key ?? null }),
   };

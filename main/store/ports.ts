@@ -230,8 +230,8 @@ export interface EventStore {
   list(filter: EventFilter, limit: number, after?: string): Promise<Page<EventRecord>>;
 }
 
-/** One finished request, to be added to its day's sums. */
-export interface UsageEntry {
+/** Which of a day's sums. */
+interface UsageOf {
   /** Id of the API key; null: the open loopback project. */
   readonly key: string | null;
   readonly project: ProjectId;
@@ -239,12 +239,20 @@ export interface UsageEntry {
   readonly model: string | null;
   readonly route: ProviderKind | null;
   readonly atMs: number;
+}
+
+/** One finished request, to be added to its day's sums. */
+export interface UsageEntry extends UsageOf {
   readonly success: boolean;
   readonly promptTokens: number;
   readonly completionTokens: number;
   /** False: the tokens were estimated. */
   readonly exact: boolean;
-  readonly costUsd: number | null;
+}
+
+/** What one call has cost, to be added to its day's sums. */
+export interface UsageCost extends UsageOf {
+  readonly costUsd: number;
 }
 
 /** Sums of one UTC day. */
@@ -262,13 +270,15 @@ export interface UsageRow {
   readonly completionTokens: number;
   /** Requests whose tokens were estimated. */
   readonly inexact: number;
-  /** Sum of what was reported, kept as whole nano-dollars so that it adds up exactly. */
+  /** Sum of what was booked, kept as whole nano-dollars so that it adds up exactly. */
   readonly costUsd: number;
 }
 
 /** Kept 13 months. Summed in memory by day, key and model first: a bounded number of rows, whatever the traffic. */
 export interface UsageStore {
   record(entry: UsageEntry): void;
+  /** Of a call of its own: it may have no request that has ended, or several calls one. */
+  spent(cost: UsageCost): void;
   /** Days inclusive, `YYYY-MM-DD`; oldest first. Sees what was recorded before the call. */
   query(filter: {
     readonly fromDay: string;

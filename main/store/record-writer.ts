@@ -1,7 +1,14 @@
 import type { EventRecord } from '../domain/events.ts';
 import type { Clock } from '../domain/time.ts';
 import type { ClosedStep } from '../telemetry/time-series.ts';
-import { type Json, RECORD_KINDS, type RecordKind, type TraceRecord, type UsageEntry } from './ports.ts';
+import {
+  type Json,
+  RECORD_KINDS,
+  type RecordKind,
+  type TraceRecord,
+  type UsageCost,
+  type UsageEntry,
+} from './ports.ts';
 import type { UsageSums } from './repositories/figures.ts';
 import type { Batch, BatchItem } from './worker-api.ts';
 import { WriteBuffer } from './write-buffer.ts';
@@ -66,6 +73,25 @@ export class RecordWriter {
   }
 
   use(entry: UsageEntry): void {
+    const sums = this.#sumsOf(entry);
+    if (!sums) return;
+    sums.requests += 1;
+    sums.failures += entry.success ? 0 : 1;
+    sums.promptTokens += entry.promptTokens;
+    sums.completionTokens += entry.completionTokens;
+    sums.inexact += entry.exact ? 0 : 1;
+    this.#schedule(GATHER_MS);
+  }
+
+  spend(cost: UsageCost): void {
+    const sums = this.#sumsOf(cost);
+    if (!sums) return;
+    sums.costNanoUsd += Math.round(cost.costUsd * 1e9);
+    this.#schedule(GATHER_MS);
+  }
+
+  /** Null: there is no room for another sum, and it is counted as dropped. */
+  #sumsOf(entry: UsageEntry | UsageCost): UsageSums | null {
     const { project, role } = entry;
     const day = this.#dayOf(entry.atMs);
     const key = entry.key ?? '';
@@ -76,7 +102,7 @@ export class RecordWriter {
     if (!sums) {
       if (this.#usage.size >= BOUNDS.usage.items) {
         this.#buffer.countDropped('usage', 1);
-        return;
+        return null;
       }
       sums = {
         day,
@@ -94,13 +120,7 @@ export class RecordWriter {
       };
       this.#usage.set(name, sums);
     }
-    sums.requests += 1;
-    sums.failures += entry.success ? 0 : 1;
-    sums.promptTokens += entry.promptTokens;
-    sums.completionTokens += entry.completionTokens;
-    sums.inexact += entry.exact ? 0 : 1;
-    sums.costNanoUsd += Math.round((entry.costUsd ?? 0) * 1e9);
-    this.#schedule(GATHER_MS);
+    return sums;
   }
 
   /** UTC, `2026-11-30`. */
@@ -191,7 +211,7 @@ export class RecordWriter {
   #gather(): void {
     for (const sums of this.#usage.values()) {
       if (!this.#buffer.push('usage', { kind: 'usage', sums }, 256)) {
-        this.#buffer.countDropped('usage', sums.requests - 1);
+        this.#buffer.countDropped('usage', Math.max(sums.requests, 1) - 1);
       }
     }
     this.#usage.clear();

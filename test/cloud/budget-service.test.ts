@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BudgetService } from '../../main/cloud/budget-service.ts';
+import { type Booked, BudgetService } from '../../main/cloud/budget-service.ts';
 import { budgetPermits, closureOf, permitOf } from '../../main/cloud/permits.ts';
 import type { NodeId, ProjectId } from '../../main/domain/ids.ts';
 import type { Clock } from '../../main/domain/time.ts';
@@ -47,7 +47,8 @@ function make(stored: Json = null, atMs = 0) {
   const clock = new StillClock();
   clock.ms = atMs;
   const saved: Json[] = [];
-  const spent: [string, number][] = [];
+  const spent: [string | null, number][] = [];
+  const told: Booked[] = [];
   let changes = 0;
   const service = new BudgetService({
     clock,
@@ -56,7 +57,10 @@ function make(stored: Json = null, atMs = 0) {
     onChange: () => {
       changes++;
     },
-    onSpent: (keyId, usd) => spent.push([keyId, usd]),
+    onSpent: (booked) => {
+      told.push(booked);
+      spent.push([booked.keyId, booked.usd]);
+    },
   });
   service.start();
   const start = (id: string, changed = {}) => {
@@ -65,7 +69,7 @@ function make(stored: Json = null, atMs = 0) {
     service.touched();
     return decision.permit;
   };
-  return { clock, saved, spent, service, start, changes: () => changes };
+  return { clock, saved, spent, told, service, start, changes: () => changes };
 }
 
 describe('budget service', () => {
@@ -129,6 +133,7 @@ describe('budget service', () => {
       ['left', 0.3],
       ['whole', 0.2],
       ['broken', 0.5],
+      [null, 0.2],
     ]);
     // Nobody says what this one has cost: as much as was estimated.
     service.cancelled(of('silent'));
@@ -136,6 +141,34 @@ describe('budget service', () => {
     clock.goTo(70_000);
     service.snapshot();
     expect(spent.at(-1)).toEqual(['silent', 0.5]);
+  });
+
+  it('tells what was booked with all that usage is summed by, on the day of its start', () => {
+    const { clock, service, told, start } = make();
+    const permit = start('a', { keyId: 'k1', model: 'x/y', upstream: 'z', estimateUsd: 0.5 });
+    clock.goTo(13 * 3_600_000);
+    service.ended(permit, { kind: 'success', latencyMs: 100, costUsd: 0.2 });
+    expect(told).toEqual([
+      {
+        keyId: 'k1',
+        project: permit.ask.project,
+        role: 'embedding',
+        model: 'x/y@z',
+        startedWallMs: Date.UTC(2026, 10, 30, 12),
+        usd: 0.2,
+      },
+    ]);
+  });
+
+  it('books what runs as estimated when it stops: its end will be told to nobody', () => {
+    const { service, spent, saved, start } = make();
+    const permit = start('a', { keyId: 'cut', estimateUsd: 0.5 });
+    service.cancelled(permit);
+    service.stop();
+    expect(spent).toEqual([['cut', 0.5]]);
+    expect(saved.at(-1)).toMatchObject({ spent: { 'role|embedding|2026-11-30': 0.5 } });
+    service.onEnded(AGENT, { t: 'cloud-ended', permit: permit.id, aborted: true, costUsd: 0.3 });
+    expect(spent).toHaveLength(1);
   });
 
   it('the end of a call is told by its own agent only', () => {

@@ -438,6 +438,55 @@ describe.concurrent('money', () => {
       await house.stop();
     }
   });
+
+  it('what a stream has cost that its client left stands in the usage of its key, and holds its USD per day over a restart', async () => {
+    const house = await CloudHouse.start({ standIn: { latencyMs: 20, tokenMs: 100 }, roles: CLOUD_ROLES });
+    let plane = house.plane;
+    try {
+      await house.ready('code-assistant', 'cloud');
+      const { key, secret } = await house.operator.post<{ key: { id: string; project: string }; secret: string }>(
+        'keys',
+        { name: 'leaving', project: 'leaving', usdPerDay: 1e-9 },
+      );
+      const ask = (leave?: AbortController) =>
+        fetch(`${plane.endpoint}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+          body: JSON.stringify({
+            model: 'code-assistant',
+            stream: true,
+            messages: [{ role: 'user', content: 'hello' }],
+          }),
+          signal: leave?.signal ?? null,
+        });
+      const leave = new AbortController();
+      const answer = await ask(leave);
+      await answer.body?.getReader().read();
+      leave.abort();
+      const costs = async (operator: ReturnType<typeof admin>) => {
+        const { rows } = await operator.get<{ rows: { id: string; requests: number; costUsd: number }[] }>(
+          'usage?by=key',
+        );
+        return rows.find(({ id }) => id === key.id);
+      };
+      await until(async () => ((await costs(house.operator))?.costUsd ?? 0) > 0);
+      const { spendByProject } = await house.operator.get<{ spendByProject: { id: string; dayUsd: number }[] }>(
+        'budget',
+      );
+      const booked = spendByProject.find(({ id }) => id === key.project)?.dayUsd ?? 0;
+      // Kept as whole nano-dollars.
+      expect((await costs(house.operator))?.costUsd).toBeCloseTo(booked, 8);
+      expect((await ask()).status).toBe(429);
+      const { adminToken, dataDir } = plane;
+      await plane.stop();
+      plane = await startControlPlane({ dataDir });
+      expect((await ask()).status).toBe(429);
+      expect((await costs(admin(plane, adminToken)))?.costUsd).toBeCloseTo(booked, 8);
+    } finally {
+      await plane.stop();
+      await house.stop();
+    }
+  });
 });
 
 describe('machines while the cloud cools', () => {

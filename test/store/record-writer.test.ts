@@ -58,7 +58,9 @@ describe('the record writer', () => {
   it('sums usage by day, key, role, model and route', async () => {
     const { writer, items } = bench();
     for (let at = 0; at < 1_000; at += 1)
-      writer.use(usageEntry({ costUsd: 0.000_000_3, exact: at % 2 === 0, success: at > 9 }));
+      writer.use(usageEntry({ exact: at % 2 === 0, success: at > 9 }));
+    // Costs are told apart, of a call that has no request as well.
+    for (let at = 0; at < 1_500; at += 1) writer.spend({ ...usageEntry(), costUsd: 0.000_000_3 });
     writer.use(usageEntry({ key: null, model: null, route: null }));
     writer.use(usageEntry({ atMs: NOON + DAY_MS }));
     await writer.flush();
@@ -71,7 +73,7 @@ describe('the record writer', () => {
       promptTokens: 10_000,
       completionTokens: 5_000,
       inexact: 500,
-      costNanoUsd: 300_000,
+      costNanoUsd: 450_000,
     });
     expect(sums[1]).toMatchObject({ key: '', model: '', route: '', requests: 1 });
     expect(sums[2]).toMatchObject({ day: '2026-07-16' });

@@ -99,7 +99,8 @@ describe('the store', () => {
     const store = await startedStore(scratchFolder(), { clock: new ManualClock() });
     store.traces.record({ summary: summary('r1'), detail: { chosen: 'p1' } });
     expect(await store.traces.get('r1' as RequestId)).toEqual({ summary: summary('r1'), detail: { chosen: 'p1' } });
-    store.usage.record(usageEntry({ costUsd: 0.5 }));
+    store.usage.record(usageEntry());
+    store.usage.spent({ ...usageEntry(), costUsd: 0.5 });
     const [row] = await store.usage.query({ fromDay: '2026-07-15', toDay: '2026-07-15' });
     expect(row).toMatchObject({ requests: 1, costUsd: 0.5, route: 'local' });
     const step = { range: '1h' as const, atMs: 10_000, values: new Map([['cpu', 0.25]]) };

@@ -80,7 +80,6 @@ export function usageEntry(change: Partial<UsageEntry> = {}): UsageEntry {
     promptTokens: 10,
     completionTokens: 5,
     exact: true,
-    costUsd: null,
     ...change,
   };
 }
