@@ -14,6 +14,7 @@ import type {
   RerankAnswer,
   RerankWork,
   Route,
+  RunningChat,
   RunningWork,
 } from '../domain/work.ts';
 import type { Router } from '../router/router.ts';
@@ -117,11 +118,17 @@ export class DispatchService implements Dispatcher, JobHost {
     return this.#entries.get(item.context.id)?.job.size ?? { promptBytes: 0, maxOutputTokens: 0, documents: 0 };
   }
 
-  chat(work: ChatWork, sink: ChatSink): RunningWork {
+  chat(work: ChatWork, sink: ChatSink): RunningChat {
     const { timeouts, clock } = this.#options;
-    return this.#whenSettled(new ChatJob(work, sink, this, timeouts(), () => clock.nowMs()), (error) =>
-      sink.onFailure(error),
-    );
+    const job = new ChatJob(work, sink, this, timeouts(), () => clock.nowMs());
+    const running = this.#whenSettled(job, (error) => sink.onFailure(error));
+    return {
+      cancel: () => running.cancel(),
+      resume: () => running.resume(),
+      get usage() {
+        return job.usage;
+      },
+    };
   }
 
   rerank(work: RerankWork, sink: AnswerSink<RerankAnswer>): RunningWork {

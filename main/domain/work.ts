@@ -113,9 +113,14 @@ export interface RunningWork {
   resume(): void;
 }
 
+export interface RunningChat extends RunningWork {
+  /** Of what the client has been given so far, estimated before the end; null: nothing that can be told. */
+  readonly usage: WorkUsage | null;
+}
+
 /** What the gateway hands work to. */
 export interface Dispatcher {
-  chat(work: ChatWork, sink: ChatSink): RunningWork;
+  chat(work: ChatWork, sink: ChatSink): RunningChat;
   embed(work: EmbedWork, sink: AnswerSink<EmbedAnswer>): RunningWork;
   rerank(work: RerankWork, sink: AnswerSink<RerankAnswer>): RunningWork;
 }

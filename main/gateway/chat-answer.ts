@@ -1,5 +1,5 @@
 import type { SwitchyardError } from '../domain/errors.ts';
-import type { ChatSink, Route, RunningWork, WorkUsage } from '../domain/work.ts';
+import type { ChatSink, Route, RunningChat, WorkUsage } from '../domain/work.ts';
 import { errorBody, errorHeaders, streamErrorEvent } from './errors.ts';
 import type { Reply } from './http-reply.ts';
 import { routeHeaders } from './request-context.ts';
@@ -21,7 +21,7 @@ export class ChatAnswer implements ChatSink {
   readonly #stream: boolean;
   readonly #steeringHeaders: readonly string[];
   readonly #settle: (usage: WorkUsage | null) => void;
-  #running: RunningWork | null = null;
+  #running: RunningChat | null = null;
   #head: { readonly status: number; readonly headers: string[] } | null = null;
   #headSent = false;
   #held: Uint8Array[] = [];
@@ -29,7 +29,7 @@ export class ChatAnswer implements ChatSink {
   #over = false;
   #endsEvent = true;
 
-  /** @param settle told the usage once an answer has begun and ended; null: the engine did not say. */
+  /** @param settle told the usage once an answer has begun and ended, of what was given where it broke off; null: nobody can say. */
   constructor(
     reply: Reply,
     stream: boolean,
@@ -43,7 +43,7 @@ export class ChatAnswer implements ChatSink {
   }
 
   /** The client's end reaches the work from here on: gone cancels, taking bytes again resumes. */
-  attach(running: RunningWork): void {
+  attach(running: RunningChat): void {
     this.#running = running;
     if (this.#over) return;
     this.#reply.onDrain(() => running.resume());
@@ -99,7 +99,7 @@ export class ChatAnswer implements ChatSink {
   onFailure(error: SwitchyardError): void {
     if (this.#over) return;
     this.#over = true;
-    if (this.#head !== null) this.#settle(null);
+    if (this.#head !== null) this.#settle(this.#running?.usage ?? null);
     if (!this.#headSent) {
       const body = Buffer.from(errorBody(error, 'openai'));
       const headers = [...errorHeaders(error), 'content-length', String(body.length), ...this.#steeringHeaders];
@@ -120,7 +120,7 @@ export class ChatAnswer implements ChatSink {
     if (this.#over) return;
     this.#over = true;
     this.#held = [];
-    if (this.#head !== null) this.#settle(null);
+    if (this.#head !== null) this.#settle(this.#running?.usage ?? null);
     this.#running?.cancel();
   }
 }

@@ -131,6 +131,7 @@ describe('a chat', () => {
     calls[0]?.handlers.onHead(chatHead);
     calls[0]?.handlers.onData(bytes('data: 1\n\ndata: 2\n\n'));
     calls[0]?.handlers.onData(bytes('data: 3\n\ndata: '));
+    expect(running.usage).toEqual({ promptTokens: 10, completionTokens: 3, exact: false, costUsd: null });
     running.cancel();
     await clock.settle();
     expect(summaries).toMatchObject([

@@ -13,6 +13,7 @@ import type {
   RerankAnswer,
   RerankWork,
   Route,
+  RunningChat,
   RunningWork,
   WorkUsage,
 } from '../../main/domain/work.ts';
@@ -58,6 +59,8 @@ export class ScriptedDispatcher implements Dispatcher {
   readonly embeds: Handed<EmbedWork, AnswerSink<EmbedAnswer>>[] = [];
   readonly reranks: Handed<RerankWork, AnswerSink<RerankAnswer>>[] = [];
   onChat: (handed: Handed<ChatWork, ChatSink>) => void = () => undefined;
+  /** Of every chat that is handed over. */
+  usageSoFar: WorkUsage | null = null;
   onEmbed: (handed: Handed<EmbedWork, AnswerSink<EmbedAnswer>>) => void = () => undefined;
   onRerank: (handed: Handed<RerankWork, AnswerSink<RerankAnswer>>) => void = () => undefined;
 
@@ -65,11 +68,11 @@ export class ScriptedDispatcher implements Dispatcher {
     return this.chats.length + this.embeds.length + this.reranks.length === 0;
   }
 
-  chat(work: ChatWork, sink: ChatSink): RunningWork {
+  chat(work: ChatWork, sink: ChatSink): RunningChat {
     const handed = { work, sink, cancelled: 0, resumed: 0 };
     this.chats.push(handed);
     this.onChat(handed);
-    return runningOf(handed);
+    return { ...runningOf(handed), usage: this.usageSoFar };
   }
 
   embed(work: EmbedWork, sink: AnswerSink<EmbedAnswer>): RunningWork {

@@ -1,9 +1,21 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { SwitchyardError } from '../../main/domain/errors.ts';
 import { restoreSpend } from '../../main/first-run.ts';
 import { MemoryKeyLimits, rateHeaders } from '../../main/gateway/key-limits.ts';
 import type { ApiKey } from '../../main/gateway/ports.ts';
 import type { UsageRow } from '../../main/store/ports.ts';
-import { API_KEY, answerChat, codeOf, KEY, post, sha256, startGateway, stopAll, USAGE } from './harness.ts';
+import {
+  API_KEY,
+  answerChat,
+  codeOf,
+  KEY,
+  LOCAL_ROUTE,
+  post,
+  sha256,
+  startGateway,
+  stopAll,
+  USAGE,
+} from './harness.ts';
 import { ManualClock } from './manual-clock.ts';
 
 afterEach(stopAll);
@@ -113,4 +125,28 @@ it('over HTTP a used-up key is 429 with its rates, before the body is looked at'
   // The first answer used 7 + 5 tokens.
   expect(Number(second.headers.get('x-ratelimit-remaining-tokens'))).toBeGreaterThanOrEqual(988);
   expect(Number(second.headers.get('x-ratelimit-remaining-tokens'))).toBeLessThan(1000);
+});
+
+it.each(['left', 'broken off'])('a stream that was %s counts with the tokens that were given', async (how) => {
+  const harness = await startGateway();
+  harness.keys.set(sha256(API_KEY), limited({ requestsPerMinute: 9, tokensPerMinute: 1000 }));
+  harness.dispatcher.usageSoFar = { promptTokens: 40, completionTokens: 500, exact: false, costUsd: null };
+  harness.dispatcher.onChat = ({ sink }) => {
+    sink.onHead(LOCAL_ROUTE, { status: 200, contentType: 'text/event-stream' });
+    sink.onData(Buffer.from('data: 1\n\n'));
+  };
+  const chat = { model: 'code-assistant', messages: [{ role: 'user', content: 'hi' }], stream: true };
+  const answer = await post(harness, '/v1/chat/completions', chat);
+  if (how === 'left') {
+    await answer.body?.cancel();
+    await expect.poll(() => harness.dispatcher.chats[0]?.cancelled).toBe(1);
+  } else {
+    harness.dispatcher.chats[0]?.sink.onFailure(new SwitchyardError('stream_interrupted'));
+    await answer.text();
+  }
+  harness.dispatcher.onChat = answerChat;
+  const next = await post(harness, '/v1/chat/completions', { ...chat, stream: false });
+  // 1,000 less 540, and less than a second's refill.
+  expect(Number(next.headers.get('x-ratelimit-remaining-tokens'))).toBeGreaterThanOrEqual(460);
+  expect(Number(next.headers.get('x-ratelimit-remaining-tokens'))).toBeLessThan(520);
 });
