@@ -100,6 +100,8 @@ export class ControlPlane {
   readonly #metrics = new Metrics();
   readonly #stops: (() => Promise<void> | void)[] = [];
   #running: Running | null = null;
+  /** By then what runs has ended, whoever waits for it. */
+  #drainedByMs = 0;
 
   constructor(options: ControlPlaneOptions) {
     this.#options = options;
@@ -358,7 +360,7 @@ export class ControlPlane {
     await handedOver(store);
     endpoint = `http://127.0.0.1:${port}`;
     this.#stops.push(() => gateway.stop());
-    this.#stops.push(() => dispatch.stop(DRAIN_MS));
+    this.#stops.push(() => dispatch.stop(Math.max(0, this.#drainedByMs - clock.nowMs())));
     events.record({ severity: 'info', source: 'app', says: said('started', { endpoint }) });
     this.#running = { operations, hub, cloud: cloud.desk, gateway, woke };
     return { endpoint, secrets };
@@ -366,6 +368,7 @@ export class ControlPlane {
 
   /** Ends what runs (at most 10 s), then the rooms from the outside in. Idempotent. @throws what the first room threw that could not */
   async stop(): Promise<void> {
+    this.#drainedByMs = this.#options.clock.nowMs() + DRAIN_MS;
     await this.#running?.gateway.drain(DRAIN_MS);
     this.#running = null;
     const failures: unknown[] = [];
