@@ -13,6 +13,9 @@ import { failedOutcome, succeededOutcome } from './outcome.ts';
 /** Under whose name the gate's probes stand in the budget. */
 const GATE_PROJECT = 'switchyard-gate' as ProjectId;
 
+/** Counting tokens is no call for OpenRouter: it has no permit and cannot be given one. */
+type CloudHead = Exclude<CallHead, { readonly op: 'tokenize' }>;
+
 export interface LaneOptions {
   readonly clock: Clock;
   readonly service: BudgetService;
@@ -35,7 +38,12 @@ export class CloudLane {
    * client states none.
    */
   withPermit(opener: CallOpener, permit: Permit, maxTokens: number | null): CallOpener {
-    return { open: (head, body, handlers) => this.#open(opener, permit, maxTokens, head, body, handlers) };
+    return {
+      open: (head, body, handlers) =>
+        head.op === 'tokenize'
+          ? opener.open(head, body, handlers)
+          : this.#open(opener, permit, maxTokens, head, body, handlers),
+    };
   }
 
   /**
@@ -45,7 +53,7 @@ export class CloudLane {
   probes(opener: CallOpener, node: NodeId, role: RoleId): CallOpener {
     return {
       open: (head, body, handlers) =>
-        head.engine === CLOUD_ENGINE
+        head.engine === CLOUD_ENGINE && head.op !== 'tokenize'
           ? this.#probe(opener, node, role, head, body, handlers)
           : opener.open(head, body, handlers),
     };
@@ -55,12 +63,11 @@ export class CloudLane {
     opener: CallOpener,
     permit: Permit,
     maxTokens: number | null,
-    head: CallHead,
+    head: CloudHead,
     body: Uint8Array,
     handlers: CallHandlers,
   ): OutgoingCall {
     const { service, catalogue } = this.#options;
-    if (head.op === 'tokenize') return opener.open(head, body, handlers);
     const { role, agent } = permit.ask;
     const pin = catalogue.offer(agent, role, head.model)?.pin ?? null;
     let over = false;
@@ -106,7 +113,7 @@ export class CloudLane {
     opener: CallOpener,
     node: NodeId,
     role: RoleId,
-    head: CallHead,
+    head: CloudHead,
     body: Uint8Array,
     handlers: CallHandlers,
   ): OutgoingCall {
@@ -173,6 +180,6 @@ const NO_PERMIT: CallFailure = {
   afterFirstByte: false,
 };
 
-function timeoutOf(head: CallHead): number {
+function timeoutOf(head: CloudHead): number {
   return head.op === 'chat' ? head.firstByteMs : head.timeoutMs;
 }

@@ -328,6 +328,21 @@ describe('the open cloud', () => {
     expect(cloud.service.snapshot().inFlight).toBe(0);
   });
 
+  it('takes no permit for counting tokens, which nobody could give back', () => {
+    const heads: CallHead[] = [];
+    const keeping: CallOpener = {
+      open: (head) => {
+        heads.push(head);
+        return { cancel: () => undefined, resume: () => undefined };
+      },
+    };
+    const head: CallHead = { op: 'tokenize', engine: 'openrouter', model: 'x/y', count: 1, timeoutMs: 100 };
+    const ignored = { onHead: () => undefined, onData: () => true, onEnd: () => undefined, onFailure: () => undefined };
+    cloud.lane.probes(keeping, NODE, 'embedding').open(head, Buffer.from('[]'), ignored);
+    expect(heads).toEqual([head]);
+    expect(cloud.service.snapshot().inFlight).toBe(0);
+  });
+
   it('lists what could serve a role, and where one model is served, so that it can be pinned', async () => {
     const ask = async (role: RoleId, chosen: string | null) => {
       const found: Awaited<ReturnType<typeof cloud.desk.modelsFor>>[] = [];
