@@ -34,6 +34,7 @@ export interface BudgetOptions {
   readonly spend?: SpendState | null;
   /** Of an earlier run. */
   readonly memory?: BudgetMemory | null;
+  readonly records?: readonly BudgetRecord[];
   /** What a call has cost is known, however it ended; once for each call that cost something. */
   onSpent?(permit: Permit, usd: number): void;
 }
@@ -53,7 +54,7 @@ export class Budget {
   readonly #spend: Spend;
   readonly #suggestion = new Suggestion();
   readonly #inFlight = new InFlight();
-  readonly #diary = new Diary((atMs) => this.#wallOf(atMs));
+  readonly #diary: Diary;
   #facts: AccountFacts = NOTHING_KNOWN;
   #discoveredAtMs: number | null = null;
   #override: number | null;
@@ -78,6 +79,7 @@ export class Budget {
     this.#onSpent = (permit, usd) => options.onSpent?.(permit, usd);
     this.#run = Math.floor(options.clock.wallMs()).toString(36);
     this.#nowMs = options.nowMs;
+    this.#diary = new Diary((atMs) => this.#wallOf(atMs), options.records);
     this.#override = options.override ?? null;
     if (this.#override !== null) checkOverride(this.#override);
     const memory = options.memory ?? null;
@@ -316,7 +318,7 @@ export class Budget {
   }
 
   /** The last cuts, steps and closures, and how many there have ever been. */
-  get diary(): { readonly records: readonly BudgetRecord[]; readonly recorded: number } {
+  get diary(): Pick<Diary, 'records' | 'recorded' | 'lasting'> {
     return this.#diary;
   }
 
@@ -377,7 +379,9 @@ export class Budget {
 
   #state(nowMs: number): BudgetState {
     if (this.#paused || this.#ceiling.paid === 0 || this.#circuits.creditOff(nowMs) !== null) return 'off';
-    return this.#limit.state(nowMs);
+    const state = this.#limit.state(nowMs);
+    // Remembered is more than may be used before the first reading of `/key`: nobody sees that climb.
+    return state === 'ramping' && this.#limit.effective >= this.#ceiling.free ? 'steady' : state;
   }
 
   #usable(): number {

@@ -35,7 +35,10 @@ export function describe(situation: Situation): Said {
     case 'cooling':
       return together(untilAtMs === null ? said('budget_cooling_open') : said('budget_cooling', { untilAtMs }), part);
     case 'backing-off':
-      return together(part, said('budget_limited'));
+      // No more than the ceiling is to be had: with one permit, or before `/key` is read.
+      return usable < situation.ceiling.paid
+        ? together(part, said('budget_limited'))
+        : together(origin(situation, null), said('budget_limited_open'));
     case 'ramping':
       return together(part, nextAtMs === null ? said('budget_climbing_open') : said('budget_climbing', { nextAtMs }));
     default:

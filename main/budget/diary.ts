@@ -2,6 +2,8 @@ import type { LimitEvent } from './limit.ts';
 import type { BudgetRecord } from './snapshot.ts';
 
 const KEPT = 500;
+/** Of all kinds, and of cuts and pauses, which steps would push out, as many again: what the next run is told. */
+export const LASTING = 64;
 
 /** Something worth showing to people, at its monotonic time. */
 export type DiaryEvent =
@@ -17,8 +19,10 @@ export class Diary {
   #records: BudgetRecord[] = [];
   #recorded = 0;
 
-  constructor(wallOf: (atMs: number) => number) {
+  /** @param earlier records of an earlier run: they count as told. */
+  constructor(wallOf: (atMs: number) => number, earlier: readonly BudgetRecord[] = []) {
     this.#wallOf = wallOf;
+    this.#records = [...earlier];
   }
 
   get records(): readonly BudgetRecord[] {
@@ -28,6 +32,13 @@ export class Diary {
   /** Entries ever made: tells a reader how many are new. */
   get recorded(): number {
     return this.#recorded;
+  }
+
+  /** The few that outlive the process. */
+  get lasting(): readonly BudgetRecord[] {
+    const limits = this.#records.filter(({ kind }) => kind === 'cut' || kind === 'cooldown-extended');
+    const lasting = new Set([...limits.slice(-LASTING), ...this.#records.slice(-LASTING)]);
+    return this.#records.filter((record) => lasting.has(record));
   }
 
   note(event: DiaryEvent): void {

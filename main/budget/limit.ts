@@ -42,6 +42,8 @@ export interface LimitMemory {
   readonly baseMs: number;
   readonly coolsForMs: number;
   readonly nextStepInMs: number;
+  /** Since the last refusal and its pause were over; null: never refused. */
+  readonly cleanForMs: number | null;
 }
 
 /**
@@ -85,7 +87,8 @@ export class Limit {
     if (of.coolsForMs > ageMs) this.#cooldownUntilMs = options.nowMs + of.coolsForMs - ageMs;
     // Nobody watched meanwhile: one step at most.
     this.#nextStepMs = options.nowMs + Math.max(0, of.nextStepInMs - ageMs);
-    this.#cleanFromMs = Math.max(options.nowMs, this.#cooldownUntilMs);
+    const cleanForMs = of.coolsForMs > 0 ? -of.coolsForMs : of.cleanForMs;
+    if (cleanForMs !== null) this.#cleanFromMs = options.nowMs - ageMs - cleanForMs;
   }
 
   memory(nowMs: number): LimitMemory {
@@ -96,6 +99,8 @@ export class Limit {
       baseMs: this.#baseMs,
       coolsForMs: Math.max(0, this.#cooldownUntilMs - nowMs),
       nextStepInMs: Math.max(0, this.#nextStepMs - nowMs),
+      // While it cools the pause says it all, and ends before it is clean.
+      cleanForMs: this.#cleanFromMs === null ? null : Math.max(0, nowMs - this.#cleanFromMs),
     };
   }
 

@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { type CloudEnded, cloudModelName } from '../../agent/wire/cloud.ts';
 import { Budget } from '../budget/budget.ts';
 import { isOverride } from '../budget/ceiling.ts';
+import { LASTING } from '../budget/diary.ts';
 import type { BudgetMemory } from '../budget/memory.ts';
 import type { CallOutcome, Permit, Reaction } from '../budget/permit.ts';
-import type { BudgetSnapshot } from '../budget/snapshot.ts';
+import type { BudgetRecord, BudgetSnapshot } from '../budget/snapshot.ts';
 import type { SpendScope } from '../budget/spend.ts';
 import type { AccountFacts } from '../budget/trust.ts';
 import type { NodeId, ProjectId } from '../domain/ids.ts';
@@ -26,9 +27,21 @@ const Learnt: z.ZodType<BudgetMemory> = z.object({
     baseMs: count,
     coolsForMs: distance,
     nextStepInMs: distance,
+    /** Absent in what an older version has saved. */
+    cleanForMs: z.number().min(0).nullable().default(null),
   }),
   starts: z.array(z.tuple([count, z.number().int().min(0).max(100_000)])).max(62),
 });
+const at = z.number().min(0).max(8.64e15);
+const changed = { atWallMs: at, from: permits, to: permits };
+const Recorded: z.ZodType<BudgetRecord> = z.discriminatedUnion('kind', [
+  z.object({ ...changed, kind: z.literal('cut'), untilWallMs: at, cause: z.string() }),
+  z.object({ ...changed, kind: z.enum(['step', 'ceiling']) }),
+  z.object({ atWallMs: at, kind: z.literal('cooldown-extended'), untilWallMs: at }),
+  z.object({ atWallMs: at, kind: z.literal('plateau'), value: permits.nullable() }),
+  z.object({ atWallMs: at, kind: z.literal('circuit'), name: z.string(), subject: z.string().nullable() }),
+  z.object({ atWallMs: at, kind: z.enum(['paused', 'resumed']) }),
+]);
 const Stored = z.object({
   version: z.literal(1),
   override: z.number().refine(isOverride).nullable(),
@@ -37,6 +50,11 @@ const Stored = z.object({
   spent: z.record(z.string(), z.number().min(0).catch(0)),
   /** Absent before there was such a thing; what cannot be understood is learnt again. */
   learnt: Learnt.nullable().default(null).catch(null),
+  records: z
+    .array(Recorded)
+    .max(2 * LASTING)
+    .default([])
+    .catch([]),
 });
 
 /** What one call has cost, as the caps count it. */
@@ -93,6 +111,7 @@ export class BudgetService {
       override: this.#override,
       spend: stored.success ? { version: 1, spent: stored.data.spent } : null,
       memory: stored.success ? stored.data.learnt : null,
+      records: stored.success ? stored.data.records : [],
       onSpent: ({ ask, startedAtMs }, usd) => {
         const { keyId = null, project, role } = ask;
         const model = cloudModelName(ask.model, ask.upstream);
@@ -252,8 +271,9 @@ export class BudgetService {
     this.#savedRevision = revision;
     const { spent } = this.budget.spendState();
     const learnt = this.budget.memory(this.#nowMs());
+    const records = this.budget.diary.lasting;
     const { version, override, paused } = { version: 1, override: this.#override, paused: this.#paused };
-    this.#options.store.save({ version, override, paused, spent, learnt } as unknown as Json);
+    this.#options.store.save({ version, override, paused, spent, learnt, records } as unknown as Json);
   }
 
   #nowMs(): number {

@@ -2,6 +2,7 @@ import type { EventView, Output, ParsedInput, Range } from '../../preload/contra
 import { SwitchyardError } from '../domain/errors.ts';
 import type { EventRecord } from '../domain/events.ts';
 import { ROLE_IDS, type RoleId } from '../domain/roles.ts';
+import { said } from '../domain/said.ts';
 import { timeOfEventId } from '../telemetry/event-log.ts';
 import { TIERS } from '../telemetry/time-series.ts';
 import type { House } from './house.ts';
@@ -107,24 +108,30 @@ export function overview(range: Range, role: RoleId, house: House): Overview {
       latencyCount: counts.reduce<number>((sum, value) => sum + (value ?? 0), 0),
       tooMany: pick('429.'),
       permits: pick('permits.'),
-      marks: house.events
-        .recent()
-        .filter((event) => event.atMs >= from && MARKS[event.code])
-        .map(({ atMs: at, code, sentence, says }) => ({
-          atMs: Math.round(at),
-          kind: MARKS[code] ?? 'node',
-          sentence: sentence.slice(0, 256),
-          ...(says ? { says } : {}),
-        })),
+      marks: marksSince(from, house),
       cooldowns: [...house.cloud.cooldowns(from)],
       gaps: gapsOf(atMs, series.get('alive') ?? [], stepMs),
     },
   };
 }
 
-/** Events that are drawn as a line across the charts. */
-const MARKS: Readonly<Record<string, 'cut' | 'node' | 'gate' | 'restart'>> = {
-  budget_cut: 'cut',
+/** Lines across the charts. A cut is the budget's to tell: its records outlive the process. */
+function marksSince(fromMs: number, house: House): Overview['history']['marks'] {
+  const events = house.events.recent().flatMap(({ atMs, code, sentence, says }) => {
+    const kind = MARKS[code];
+    if (atMs < fromMs || kind === undefined) return [];
+    return [{ atMs: Math.round(atMs), kind, sentence: sentence.slice(0, 256), ...(says ? { says } : {}) }];
+  });
+  const cuts = house.cloud.budget().cuts.flatMap(({ atMs, from, to }) => {
+    if (atMs < fromMs) return [];
+    const { sentence, ...says } = said('budget_cut', { from, to });
+    return [{ atMs, kind: 'cut' as const, sentence, says }];
+  });
+  return [...events, ...cuts].sort((a, b) => a.atMs - b.atMs);
+}
+
+/** Events that are drawn as such a line. */
+const MARKS: Readonly<Record<string, 'node' | 'gate' | 'restart'>> = {
   node_closed: 'node',
   node_silent: 'node',
   node_bye: 'node',

@@ -268,6 +268,54 @@ describe('what was learnt of the account, after a restart', () => {
     expect(service.snapshot().effective).toBe(33);
   });
 
+  it('is steady after a restart where the 15 s were over before it, and where nothing was ever refused', () => {
+    const again = (saved: Json, atMs: number) => make(JSON.parse(JSON.stringify(saved)) as Json, atMs).service;
+    const cut = make(cutOnce(), 12_000);
+    cut.service.discovered(facts);
+    // Cools until 14.5 s; from 29.5 s a step every 15 s: 64 at 494.5 s.
+    cut.clock.goTo(494_500);
+    cut.service.stop();
+    const afterwards = again(cut.saved.at(-1) ?? null, 500_000);
+    expect(afterwards.snapshot()).toMatchObject({ state: 'steady', usable: 4 });
+    expect(afterwards.snapshot().sentence).toBe('4 permits: nothing could be discovered about the account.');
+    afterwards.discovered(facts);
+    expect(afterwards.snapshot()).toMatchObject({ state: 'steady', effective: 64 });
+    expect(afterwards.snapshot().sentence).toBe('64 permits: the key may still spend 250.00 USD.');
+    const never = make();
+    never.service.discovered(facts);
+    never.service.stop();
+    expect(again(never.saved.at(-1) ?? null, 2000).snapshot()).toMatchObject({ state: 'steady', usable: 4 });
+  });
+
+  it('backs off for what is left of the 15 s, and promises no step where all that is known is in use', () => {
+    // Saved at 10 s while it cooled until 14.5 s.
+    const { service, clock } = make(cutOnce(), 20_000);
+    expect(service.snapshot()).toMatchObject({ state: 'backing-off', usable: 4, ceiling: 4 });
+    expect(service.snapshot().sentence).toBe(
+      '4 permits: nothing could be discovered about the account. OpenRouter limited the account.',
+    );
+    clock.goTo(29_499);
+    expect(service.snapshot().state).toBe('backing-off');
+    clock.goTo(29_500);
+    expect(service.snapshot().state).toBe('steady');
+    service.discovered(facts);
+    expect(service.snapshot()).toMatchObject({ state: 'ramping', usable: 33, ceiling: 64 });
+  });
+
+  it('keeps its last records, also where what was learnt is too old, and tells none of them a second time', () => {
+    const { service, saved } = make(cutOnce(), 700_000);
+    const cut = { kind: 'cut', from: 64, to: 32, cause: 'account limit' };
+    expect(service.snapshot().records[0]).toMatchObject({ kind: 'ceiling', from: 4, to: 64 });
+    expect(service.snapshot().records[1]).toMatchObject({ ...cut, atWallMs: Date.UTC(2026, 10, 30, 12, 0, 10) });
+    expect(service.diary().recorded).toBe(0);
+    for (let at = 0; at < 200; at++) service.setPaused(at % 2 === 0);
+    const { records } = saved.at(-1) as { records: { kind: string }[] };
+    // The last 64, and the cut that they have pushed out.
+    expect(records.map(({ kind }) => kind === 'cut')).toEqual([true, ...Array.from({ length: 64 }, () => false)]);
+    const again = make(JSON.parse(JSON.stringify(saved.at(-1))) as Json, 800_000);
+    expect(again.service.snapshot().records).toHaveLength(65);
+  });
+
   it('is forgotten after 10 min, and when the clock was set back', () => {
     for (const atMs of [610_001, 9000]) {
       const { service } = make(cutOnce(), atMs);

@@ -120,6 +120,7 @@ export const CLOUD = {
     en: 'OpenRouter limited the account; one more after 15 s without a refusal.',
     fr: 'OpenRouter a limité le compte ; un de plus après 15 s sans refus.',
   },
+  budget_limited_open: { en: 'OpenRouter limited the account.', fr: 'OpenRouter a limité le compte.' },
   budget_climbing: {
     en: 'Climbing; next step at {nextAtMs}.',
     fr: 'En hausse ; prochain permis à {nextAtMs}.',
