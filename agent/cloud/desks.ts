@@ -1,10 +1,10 @@
 import type { Clock } from '../../main/domain/time.ts';
-import type { CloudAccount } from '../wire/cloud.ts';
+import type { CatalogueEndpoint, CloudAccount } from '../wire/cloud.ts';
 import { readAccount } from './account.ts';
 import type { CloudCatalogue } from './catalogue.ts';
-import type { Credentials } from './credential.ts';
+import type { CloudRole, Credentials } from './credential.ts';
 import type { CloudHttp } from './http.ts';
-import { type CatalogueReading, mayLeave, type Offers, offersOf } from './offers.ts';
+import { type CatalogueReading, kindOfRole, mayLeave, type Offers, offersOf } from './offers.ts';
 
 const REFRESH_MS = 600_000;
 const RETRY_MS = 30_000;
@@ -115,6 +115,7 @@ export class Desks {
     if (this.#stopping.signal.aborted || !this.#desks.has(controller)) return;
     this.#match(controller);
     this.#options.onChange(controller);
+    void this.#readPrices(controller);
     if (!desk.again) return;
     desk.again = false;
     await this.refresh(controller);
@@ -138,14 +139,41 @@ export class Desks {
     const baseUrl = credentials.baseUrl(controller);
     const models = await catalogue.models(baseUrl, signal);
     if (models === null) return;
-    const pinned = new Set<string>();
-    for (const route of credentials.routes(controller).values()) {
-      if (route.model !== null && mayLeave(route) && route.upstreams.length > 0) pinned.add(route.model);
-    }
+    const pinned = this.#modelsOf(controller, (role) => kindOfRole(role) === 'embed');
     const endpoints = await Promise.all(
-      [...pinned].map(async (model) => [model, (await catalogue.endpoints(baseUrl, model, signal)) ?? []] as const),
+      pinned.map(async (model) => [model, (await catalogue.endpoints(baseUrl, model, signal)) ?? []] as const),
     );
-    this.#desk(controller).reading = { models, endpoints: new Map(endpoints), atWallMs: clock.wallMs() };
+    const before = this.#desk(controller).reading?.endpoints ?? new Map<string, readonly CatalogueEndpoint[]>();
+    const kept = this.#modelsOf(controller, () => true).map((model) => [model, before.get(model) ?? []] as const);
+    const reading = { models, endpoints: new Map([...kept, ...endpoints]), atWallMs: clock.wallMs() };
+    this.#desk(controller).reading = reading;
+  }
+
+  /** What the upstreams of the other models take. Nobody waits for it: until it is known the price of the model stands. */
+  async #readPrices(controller: string): Promise<void> {
+    const { credentials, catalogue } = this.#options;
+    const { signal } = this.#stopping;
+    const baseUrl = credentials.baseUrl(controller);
+    const models = this.#modelsOf(controller, (role) => kindOfRole(role) !== 'embed');
+    const read = await Promise.all(
+      models.map(async (model) => [model, await catalogue.endpoints(baseUrl, model, signal)] as const),
+    );
+    const desk = this.#desks.get(controller);
+    if (signal.aborted || desk === undefined || desk.reading === null) return;
+    const endpoints = new Map(desk.reading.endpoints);
+    for (const [model, list] of read) if (list !== null) endpoints.set(model, list);
+    desk.reading = { ...desk.reading, endpoints };
+    const before = JSON.stringify(desk.offers);
+    this.#match(controller);
+    if (JSON.stringify(desk.offers) !== before) this.#options.onChange(controller);
+  }
+
+  #modelsOf(controller: string, isWanted: (role: CloudRole) => boolean): readonly string[] {
+    const routes = [...this.#options.credentials.routes(controller)];
+    const models = routes.flatMap(([role, route]) =>
+      isWanted(role) && route.model !== null && mayLeave(route) ? [route.model] : [],
+    );
+    return [...new Set(models)];
   }
 
   #match(controller: string): void {

@@ -17,7 +17,7 @@ export function kindOfRole(role: CloudRole): OfferedModel['kind'] {
 /** One answer of the catalogue, as far as the routes ask for it. */
 export interface CatalogueReading {
   readonly models: readonly OfferedModel[];
-  /** Endpoints of each model that a route pins. */
+  /** Endpoints of each model that a route names. */
   readonly endpoints: ReadonlyMap<string, readonly CatalogueEndpoint[]>;
   readonly atWallMs: number;
 }
@@ -30,6 +30,31 @@ export interface Offers {
 /** A role may leave the network at all. Without a policy nobody has said that it may not. */
 export function mayLeave(route: RoleRoute): boolean {
   return route.model !== null && route.policy !== 'local';
+}
+
+/** A pin names one variant of an upstream, or all of them. */
+const isOf = (pin: string, { tag }: CatalogueEndpoint): boolean => tag === pin || tag.split('/')[0] === pin;
+
+/**
+ * The dearest that may serve it: a spend cap is checked before anybody knows who will. The model's own price stands for those that name
+ * none, and beside the others where nothing is pinned.
+ */
+function dearest(
+  found: OfferedModel,
+  endpoints: readonly CatalogueEndpoint[],
+  { upstreams, quantizations }: Pick<RoleRoute, 'upstreams' | 'quantizations'>,
+): Pick<CloudOffer, 'promptUsd' | 'completionUsd'> {
+  const allowed = endpoints.filter(
+    (endpoint) =>
+      (upstreams.length === 0 || upstreams.some((pin) => isOf(pin, endpoint))) &&
+      (quantizations.length === 0 || endpoint.quantization === null || quantizations.includes(endpoint.quantization)),
+  );
+  const priced = upstreams.length > 0 && allowed.length > 0 ? allowed : [found, ...allowed];
+  const most = (of: 'promptUsd' | 'completionUsd') => {
+    const prices = priced.map((each) => each[of] ?? found[of]).filter((price) => price !== null);
+    return prices.length === 0 ? null : Math.max(...prices);
+  };
+  return { promptUsd: most('promptUsd'), completionUsd: most('completionUsd') };
 }
 
 /**
@@ -49,15 +74,15 @@ export function offersOf(routes: ReadonlyMap<CloudRole, RoleRoute>, reading: Cat
       continue;
     }
     const base = { role, model, free: isFree(found), requestUsd: found.requestUsd };
+    const endpoints = reading.endpoints.get(model) ?? [];
     if (kind !== 'embed') {
-      const { contextTokens, promptUsd, completionUsd } = found;
-      offers.push({ ...base, upstream: null, pin: pinOf(route, null), contextTokens, promptUsd, completionUsd });
+      const { contextTokens } = found;
+      const price = dearest(found, endpoints, route);
+      offers.push({ ...base, upstream: null, pin: pinOf(route, null), contextTokens, ...price });
       continue;
     }
-    const endpoints = reading.endpoints.get(model) ?? [];
     for (const upstream of route.upstreams) {
-      const endpoint =
-        endpoints.find(({ tag }) => tag === upstream) ?? endpoints.find(({ tag }) => tag.split('/')[0] === upstream);
+      const endpoint = endpoints.find(({ tag }) => tag === upstream) ?? endpoints.find((each) => isOf(upstream, each));
       if (endpoint === undefined) {
         notOffered.push({ role, model, upstream, nearest: endpoints.map(({ tag }) => tag).slice(0, 5) });
         continue;
@@ -67,8 +92,7 @@ export function offersOf(routes: ReadonlyMap<CloudRole, RoleRoute>, reading: Cat
         upstream,
         pin: pinOf(route, upstream),
         contextTokens: endpoint.contextTokens ?? found.contextTokens,
-        promptUsd: endpoint.promptUsd ?? found.promptUsd,
-        completionUsd: endpoint.completionUsd ?? found.completionUsd,
+        ...dearest(found, endpoints, { ...route, upstreams: [upstream] }),
       });
     }
   }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { upstream } from '../engines/openrouter/models.ts';
 import { referenceVector } from '../engines/openrouter/numerics.ts';
 import { Bench, ROLES, type TestCall } from './driver.ts';
 
@@ -165,6 +166,19 @@ describe('catalogue', () => {
     ]);
     expect(offers[0]).toMatchObject({ promptUsd: 2e-7, completionUsd: 8e-7, contextTokens: 131_072, free: false });
     expect(offers[4]?.free).toBe(false);
+  });
+
+  it('takes a chat for as dear as the dearest upstream that may serve it', async () => {
+    const chat = () => bench.status()?.offers.find(({ role }) => role === 'rlm');
+    const model = ROLES.rlm?.model ?? '';
+    const { models } = bench.standIn;
+    const at = models.findIndex(({ id }) => id === model);
+    const offered = models[at];
+    if (!offered) throw new Error('the stand-in does not offer it');
+    models[at] = { ...offered, upstreams: [...offered.upstreams, upstream('Dear', { price: [0.5, 0.25] })] };
+    bench.engine.poke();
+    await bench.until(() => chat()?.promptUsd === 0.5);
+    expect(chat()?.completionUsd).toBe(0.25);
   });
 
   it('names what is not offered, with the nearest ids, and never calls it', async () => {

@@ -48,7 +48,10 @@ export function endpointsObject(model: StandInModel, down: ReadonlySet<string>):
       context_length: model.contextTokens,
       max_completion_tokens: null,
       max_prompt_tokens: null,
-      pricing: { prompt: String(model.promptUsd), completion: String(model.completionUsd) },
+      pricing: {
+        prompt: String(upstream.price?.[0] ?? model.promptUsd),
+        completion: String(upstream.price?.[1] ?? model.completionUsd),
+      },
       supported_parameters: model.kind === 'chat' ? ['max_tokens', 'temperature'] : [],
       supports_implicit_caching: false,
       supports_tool_choice: { auto: true, none: true, required: true, function: true },

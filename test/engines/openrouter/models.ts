@@ -14,6 +14,8 @@ export interface StandInUpstream {
   readonly cosine: number;
   /** Embeddings: an input over the window is refused, or silently cut. */
   readonly overlong: 'reject' | 'truncate';
+  /** USD per token of prompt and answer; absent: the model's. */
+  readonly price?: readonly [number, number];
 }
 
 export interface StandInModel {
