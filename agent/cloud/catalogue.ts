@@ -1,12 +1,16 @@
 import { z } from 'zod';
-import type { CatalogueEndpoint, CatalogueModel } from '../wire/cloud.ts';
+import {
+  type CatalogueEndpoint,
+  type CatalogueModel,
+  MAX_CATALOGUE_ENDPOINTS,
+  MAX_CATALOGUE_MODELS,
+} from '../wire/cloud.ts';
 import type { CloudHttp } from './http.ts';
 import { upstreamName } from './upstreams.ts';
 
 const TIMEOUT_MS = 20_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 const PAGE = 1000;
-const MAX_PAGES = 5;
 
 const price = z.coerce.number().min(0).max(1e6).nullable().catch(null);
 const ModelEntry = z.object({
@@ -41,7 +45,7 @@ export class CloudCatalogue {
   /** Null when it could not be read. */
   async models(baseUrl: string, signal: AbortSignal): Promise<readonly OfferedModel[] | null> {
     const models: OfferedModel[] = [];
-    for (let page = 0; page < MAX_PAGES; page++) {
+    for (let page = 0; page * PAGE < MAX_CATALOGUE_MODELS; page++) {
       const answer = await this.#get(
         baseUrl,
         `/models?output_modalities=all&limit=${PAGE}&offset=${page * PAGE}`,
@@ -55,7 +59,8 @@ export class CloudCatalogue {
       }
       if (parsed.data.data.length < PAGE) break;
     }
-    return models;
+    // A page may be longer than was asked for.
+    return models.slice(0, MAX_CATALOGUE_MODELS);
   }
 
   /** Where a model is served; null when it could not be read, which also says "not offered". */
@@ -63,7 +68,7 @@ export class CloudCatalogue {
     const path = model.split('/').map(encodeURIComponent).join('/');
     const parsed = Endpoints.safeParse(await this.#get(baseUrl, `/models/${path}/endpoints`, signal));
     if (!parsed.success) return null;
-    return parsed.data.data.endpoints.flatMap((raw) => {
+    return parsed.data.data.endpoints.slice(0, MAX_CATALOGUE_ENDPOINTS).flatMap((raw) => {
       const entry = EndpointEntry.safeParse(raw);
       const name = entry.success ? upstreamName(entry.data.provider_name) : null;
       if (!entry.success || name === null) return [];

@@ -258,13 +258,17 @@ export const CloudAsk = z.object({
 });
 export type CloudAsk = z.infer<typeof CloudAsk>;
 
+/** What one answer lists at most. The agent reads no more of the live catalogue. */
+export const MAX_CATALOGUE_MODELS = 5000;
+export const MAX_CATALOGUE_ENDPOINTS = 256;
+
 export const CloudAnswer = z.object({
   t: z.literal('cloud-answer'),
   id: count,
   /** False: it could not be asked; `account`: the key does not work. */
   ok: z.boolean(),
-  models: z.array(CatalogueModel).max(4096).nullable(),
-  endpoints: z.array(CatalogueEndpoint).max(256).nullable(),
+  models: z.array(CatalogueModel).max(MAX_CATALOGUE_MODELS).nullable(),
+  endpoints: z.array(CatalogueEndpoint).max(MAX_CATALOGUE_ENDPOINTS).nullable(),
 });
 export type CloudAnswer = z.infer<typeof CloudAnswer>;
 

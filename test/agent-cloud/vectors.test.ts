@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CloudAnswer } from '../../agent/wire/cloud.ts';
 import { upstream } from '../engines/openrouter/models.ts';
 import { referenceVector } from '../engines/openrouter/numerics.ts';
 import { Bench, ROLES, type TestCall } from './driver.ts';
@@ -179,6 +180,19 @@ describe('catalogue', () => {
     bench.engine.poke();
     await bench.until(() => chat()?.promptUsd === 0.5);
     expect(chat()?.completionUsd).toBe(0.25);
+  });
+
+  it('of any size comes in an answer that the control plane takes', async () => {
+    const [chat] = bench.standIn.models;
+    if (!chat) throw new Error('the stand-in offers nothing');
+    const upstreams = Array.from({ length: 300 }, (_, at) => upstream(`U${at}`));
+    bench.standIn.models.splice(0, 1, { ...chat, upstreams });
+    for (let at = 0; at < 5600; at++) bench.standIn.models.push({ ...chat, id: `x/m${at}` });
+    const answers = () => bench.sent.flatMap(({ message }) => (message.t === 'cloud-answer' ? [message] : []));
+    await bench.engine.ask('cp1', { t: 'cloud-ask', id: 1, what: 'catalogue' });
+    await bench.engine.ask('cp1', { t: 'cloud-ask', id: 2, what: 'endpoints', model: chat.id });
+    expect(answers().map((answer) => CloudAnswer.safeParse(answer).success)).toEqual([true, true]);
+    expect([answers()[0]?.models?.length, answers()[1]?.endpoints?.length]).toEqual([5000, 256]);
   });
 
   it('names what is not offered, with the nearest ids, and never calls it', async () => {
