@@ -183,8 +183,11 @@ describeWithChromium('the console over a cloud that is short', () => {
     await panel.getByRole('button', { name: 'Table' }).click();
     await expect.poll(async () => (await tableOf(panel, firstMs)).at(-1)?.effective).toBe(effective);
     const rows = await tableOf(panel, firstMs);
-    expect(rows.flatMap(({ happened }) => happened.split('; ').filter((one) => one.includes('cut')))).toEqual(
-      cuts.map(({ atMs, from, to }) => `${clock(atMs)} cut ${from} → ${to}`),
+    expect(rows.flatMap(({ happened }) => happened.split('; ').filter((one) => one.includes('became')))).toEqual(
+      cuts.map(
+        ({ atMs, from, to }) =>
+          `${clock(atMs)} OpenRouter limited the account: ${from} ${from === 1 ? 'permit' : 'permits'} became ${to}.`,
+      ),
     );
     expect(rows.flatMap(({ happened }) => happened.split('; ').filter((one) => one.includes('cooling')))).toEqual(
       cooldowns.map(({ fromMs, toMs }) => `${clock(fromMs)} cooling until ${clock(toMs)}`),

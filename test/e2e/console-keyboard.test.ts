@@ -101,7 +101,7 @@ describeWithChromium('the console without a pointer', () => {
     await tabTo(page, 'Table Cloud permits', 'Shift+Tab');
     await page.keyboard.press('Enter');
     await page.getByRole('columnheader', { name: 'Happened' }).waitFor();
-    expect(await page.getByRole('cell', { name: /^\d\d:\d\d:\d\d cut/ }).count()).toBe(2);
+    expect(await page.getByRole('cell', { name: /^\d\d:\d\d:\d\d OpenRouter limited the account/ }).count()).toBe(2);
     expect(await seriousOn(page)).toEqual([]);
     await page.keyboard.press('Enter');
     await page.locator('.recharts-area-area').waitFor();
