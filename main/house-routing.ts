@@ -103,8 +103,8 @@ export class Routing {
   /** What the agents' own probes of their engines say ends or begins the router's waiting for them. */
   lookAtProbes(): void {
     const { fleet, router, clock } = this.#options;
-    for (const { id, heartbeat } of fleet.nodes()) {
-      for (const { slotPool, ok } of this.#probes.look(id, heartbeat?.engines ?? [])) {
+    for (const { id, pulls, heartbeat } of fleet.nodes()) {
+      for (const { slotPool, ok } of this.#probes.look(id, pulls, heartbeat?.engines ?? [])) {
         for (const provider of this.#routed)
           if (provider.slotPool === slotPool) router.probed(provider.id, ok, clock.nowMs());
       }
