@@ -232,6 +232,10 @@ export class ControlPlane {
 
     let endpoint: string | null = null;
     const healthSince = new HealthSince(clock);
+    const rolesChanged = () => {
+      routing.applyRoles();
+      cloud.rolesChanged();
+    };
     const house: House = {
       clock,
       randomBytes,
@@ -250,9 +254,9 @@ export class ControlPlane {
       settings: () => settings,
       setRole: async (role, changed) => {
         await store.roles.put(role, changed);
-        routing.applyRoles();
-        cloud.rolesChanged();
+        rolesChanged();
       },
+      rolesChanged,
       setSettings: async (changed) => {
         await store.settings.put('general', changed as unknown as Json);
         settings = changed;

@@ -6,7 +6,7 @@ import type { Clock, Random } from '../domain/time.ts';
 import { type Fingerprint, sameFingerprint } from '../domain/verdict.ts';
 import type { Findings } from './findings.ts';
 import { cosineTo, describeCandidate, factsOf, founderVerdict } from './founded-space.ts';
-import { chooseFounder, type FoundingCandidate, foundingCandidates } from './founding.ts';
+import { chooseFounder, type FoundingCandidate, foundingCandidates, isPinned } from './founding.ts';
 import { measureFounder } from './founding-run.ts';
 import type { FoundRequest, FoundResult, GateEvent, RoleSpace } from './gate-api.ts';
 import { backoffMs, type GateTiming } from './gate-timing.ts';
@@ -14,6 +14,7 @@ import type { Encoder } from './probe-port.ts';
 import type { ProbeSet } from './probes.ts';
 import { type AnchoredSpace, hasAnchor, newSpaceId, type Space } from './space.ts';
 import type { SpaceBook } from './space-book.ts';
+import type { RoleChange } from './store-port.ts';
 import type { Verification } from './verification.ts';
 import type { VerificationQueue } from './verification-queue.ts';
 import type { Verifier } from './verifier.ts';
@@ -88,9 +89,15 @@ export class FoundingDesk {
     for (const { fail } of this.#underway.values()) fail(new SwitchyardError('shutting_down'));
   }
 
-  candidates(role: RoleId): readonly FoundingCandidate[] {
-    const settings = this.#ports.roles(role);
-    return settings === null ? [] : foundingCandidates(role, settings, [...this.#ports.encoders.values()]);
+  /** @param wanted settings that the role would have; null: those it has */
+  candidates(role: RoleId, wanted: RoleSettings | null = null): readonly FoundingCandidate[] {
+    const settings = wanted ?? this.#ports.roles(role);
+    if (settings === null) return [];
+    const all = foundingCandidates(role, settings, [...this.#ports.encoders.values()]);
+    // Encoders of now are those of the present pins; under others some of them are gone.
+    return wanted === null
+      ? all
+      : all.filter(({ encoder }) => encoder.provider.kind === 'local' || isPinned(encoder, wanted));
   }
 
   roleSpace(role: RoleId, isNew = false): RoleSpace {
@@ -163,7 +170,7 @@ export class FoundingDesk {
   #foundByItself(role: RoleId, founder: ProviderId): void {
     const encoder = this.#ports.encoders.get(founder);
     if (encoder === undefined || this.#underway.has(role)) return;
-    this.#begin(role, encoder, null).result.then(
+    this.#begin(role, encoder, null, null).result.then(
       () => this.#failed.delete(role),
       (error: unknown) => {
         // Replaced by an operator's founding, or stopped: no failure of this encoder.
@@ -177,11 +184,11 @@ export class FoundingDesk {
   }
 
   /** An operator's founding. It replaces one by itself that is under way. */
-  async found({ role, founder, width, confirm }: FoundRequest): Promise<FoundResult> {
-    const settings = this.#ports.roles(role);
+  async found({ role, founder, width, confirm, change = null }: FoundRequest): Promise<FoundResult> {
+    const settings = change?.settings ?? this.#ports.roles(role);
     if (this.#state !== 'running' || settings === null) throw new SwitchyardError('shutting_down');
     if (ROLES[role].task !== 'embed') throw new SwitchyardError('invalid_request', `The role ${role} has no vectors.`);
-    const encoder = this.#chosen(role, settings, founder);
+    const encoder = this.#chosen(role, settings, founder, change?.settings ?? null);
     const current = this.#ports.spaces.current(role);
     if (current !== null && !confirm) {
       throw new SwitchyardError('confirmation_required', undefined, {
@@ -191,15 +198,15 @@ export class FoundingDesk {
     this.#planned.get(role)?.cancelTimer();
     this.#planned.delete(role);
     this.#underway.get(role)?.fail(new SwitchyardError('founder_refused', said('found_replaced')));
-    const { result } = this.#begin(role, encoder, width);
+    const { result } = this.#begin(role, encoder, width, change);
     this.#announce(role);
     const founded = await result;
     this.#failed.delete(role);
     return founded;
   }
 
-  #chosen(role: RoleId, settings: RoleSettings, founder: ProviderId | null): Encoder {
-    const candidates = this.candidates(role);
+  #chosen(role: RoleId, settings: RoleSettings, founder: ProviderId | null, wanted: RoleSettings | null): Encoder {
+    const candidates = this.candidates(role, wanted);
     if (founder === null) {
       const choice = chooseFounder(role, settings, candidates);
       if (choice.choice === 'found') return choice.candidate.encoder;
@@ -224,7 +231,7 @@ export class FoundingDesk {
     return this.#ports.findings.verdict(provider, space.id)?.minCosine ?? null;
   }
 
-  #begin(role: RoleId, encoder: Encoder, width: number | null): Underway {
+  #begin(role: RoleId, encoder: Encoder, width: number | null, change: RoleChange | null): Underway {
     const { queue } = this.#ports;
     const key = `found ${role}`;
     const { promise: result, resolve, reject } = Promise.withResolvers<FoundResult>();
@@ -243,7 +250,7 @@ export class FoundingDesk {
     this.#underway.set(role, underway);
     const job = async (signal: AbortSignal): Promise<void> => {
       try {
-        const founded = await this.#measureAndKeep(role, encoder, width, signal);
+        const founded = await this.#measureAndKeep(role, encoder, width, change, signal);
         if (founded === null) return;
         close();
         resolve(founded);
@@ -261,10 +268,11 @@ export class FoundingDesk {
     role: RoleId,
     encoder: Encoder,
     width: number | null,
+    change: RoleChange | null,
     signal: AbortSignal,
   ): Promise<FoundResult | null> {
     const { clock, random, spaces, findings, verification, verifier, probeSet, emit } = this.#ports;
-    const settings = this.#ports.roles(role);
+    const settings = change?.settings ?? this.#ports.roles(role);
     if (settings === null) throw new SwitchyardError('shutting_down');
     const founded = await measureFounder(verifier, encoder, probeSet, settings, width, signal);
     if (founded === null || signal.aborted) return null;
@@ -274,7 +282,7 @@ export class FoundingDesk {
       ...factsOf(newSpaceId(role, random, taken), role, encoder, founded, settings, clock.wallMs()),
       anchor: founded.anchor.values,
     };
-    await spaces.save(space, true);
+    await spaces.save(space, true, change);
     const verdict = founderVerdict(encoder.provider.id, space, founded, clock.wallMs());
     findings.foundedBy(verdict, founded.anchor);
     emit({ type: 'space', space, change: 'founded' });

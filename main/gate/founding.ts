@@ -67,6 +67,14 @@ export function foundingCandidates(
     );
 }
 
+/** Of OpenRouter's upstreams those that the role would be pinned to; an engine of one's own at a public address has no pin there. */
+export function isPinned({ provider }: Encoder, { cloud }: RoleSettings): boolean {
+  const { model, aliases, engineKind, fingerprint } = provider;
+  if (engineKind !== 'openrouter') return true;
+  const isModel = cloud.model !== null && (model === cloud.model || aliases.includes(cloud.model));
+  return isModel && fingerprint.pin !== null && cloud.upstreams.includes(fingerprint.pin);
+}
+
 /**
  * The same weights on several machines are one candidate, known by digest: whichever founds, the others follow. Without
  * digests a name proves nothing, so each provider counts for itself.

@@ -7,7 +7,7 @@ import type { FoundingCandidate } from './founding.ts';
 import type { LedgerRange } from './ledger.ts';
 import type { Encoder } from './probe-port.ts';
 import type { Space } from './space.ts';
-import type { VerdictPoint } from './store-port.ts';
+import type { RoleChange, VerdictPoint } from './store-port.ts';
 import type { Verdict } from './verdict.ts';
 
 /** What an embedding role answers with now. */
@@ -41,6 +41,8 @@ export interface FoundRequest {
   readonly width: number | null;
   /** Needed to replace a space, the trial too. */
   readonly confirm: boolean;
+  /** Settings of the role that the space is founded for: they change with it, or neither does. Absent: they stay. */
+  readonly change?: RoleChange | null;
 }
 
 export interface FoundResult {
@@ -91,8 +93,12 @@ export interface Gate extends VerdictSource, AnswerGuard {
   verdicts(): readonly Verdict[];
   history(provider: ProviderId, space: SpaceId, sinceMs: number): Promise<readonly VerdictPoint[]>;
 
-  candidates(role: RoleId): readonly FoundingCandidate[];
-  /** @throws SwitchyardError space_unfounded, confirmation_required, provider_not_found, founder_refused, role_not_found */
+  /** @param wanted settings that the role would have; absent: those it has */
+  candidates(role: RoleId, wanted?: RoleSettings): readonly FoundingCandidate[];
+  /**
+   * @throws SwitchyardError space_unfounded, confirmation_required, provider_not_found, founder_refused, role_not_found,
+   *   version_conflict when the role was changed while the founder was measured
+   */
   found(request: FoundRequest): Promise<FoundResult>;
   /** @throws SwitchyardError space_not_found; confirmation_required for the current space of a role */
   retire(space: SpaceId, confirm: boolean): Promise<Space>;

@@ -226,8 +226,8 @@ export class GateService implements Gate {
     return this.#verification.nextCheckInMs(provider, space);
   }
 
-  candidates(role: RoleId): readonly FoundingCandidate[] {
-    return this.#founding.candidates(role);
+  candidates(role: RoleId, wanted?: RoleSettings): readonly FoundingCandidate[] {
+    return this.#founding.candidates(role, wanted);
   }
 
   found(request: FoundRequest): Promise<FoundResult> {

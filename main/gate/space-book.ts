@@ -3,7 +3,7 @@ import type { RoleId } from '../domain/roles.ts';
 import { type Digest, fromBytes, toBytes } from './bytes.ts';
 import { anchorTexts } from './probes.ts';
 import type { Space, SpaceFacts } from './space.ts';
-import type { GateStore, StoredMatrix, StoredSpace } from './store-port.ts';
+import type { GateStore, RoleChange, StoredMatrix, StoredSpace } from './store-port.ts';
 
 export function storeMatrix(values: Float32Array, digest: Digest): StoredMatrix {
   const bytes = toBytes(values);
@@ -56,15 +56,16 @@ export class SpaceBook {
   }
 
   /** @throws SwitchyardError store_unavailable (whatever the store rejects with); then nothing changed here either */
-  async save(space: Space, makeCurrent: boolean): Promise<void> {
+  async save(space: Space, makeCurrent: boolean, role: RoleChange | null = null): Promise<void> {
     const { anchor, ...facts } = space;
     const stays = this.#current.get(space.role) === space.id && facts.retiredAtMs === null;
     const current = makeCurrent || stays;
-    await this.#store.saveSpace({
+    const stored: StoredSpace = {
       facts: facts satisfies SpaceFacts,
       anchor: anchor === null ? null : storeMatrix(anchor, this.#digest),
       current,
-    });
+    };
+    await this.#store.saveSpace(stored, role);
     this.#spaces.set(space.id, space);
     if (current) this.#current.set(space.role, space.id);
     else if (this.#current.get(space.role) === space.id) this.#current.delete(space.role);

@@ -1,4 +1,5 @@
 import type { ProviderId, RequestId, SpaceId } from '../domain/ids.ts';
+import type { RoleSettings } from '../domain/roles.ts';
 import type { VerdictKind } from '../domain/verdict.ts';
 import type { LedgerRange } from './ledger.ts';
 import type { SpaceFacts } from './space.ts';
@@ -18,6 +19,13 @@ export interface StoredSpace {
   readonly anchor: StoredMatrix | null;
   /** The space in which the role answers requests that name none. At most one per role. */
   readonly current: boolean;
+}
+
+/** Settings of the space's role that go with it. */
+export interface RoleChange {
+  readonly settings: RoleSettings;
+  /** Of the settings that the change was worked out from; another one in the store: nothing is written. */
+  readonly ifVersion: number;
 }
 
 /** A provider's own first vectors in a space: what drift is measured against. */
@@ -49,8 +57,11 @@ export interface VerdictPoint {
  */
 export interface GateStore {
   load(): Promise<GateSnapshot>;
-  /** Inserts or replaces by id. With `current`, every other space of the role stops being current. */
-  saveSpace(space: StoredSpace): Promise<void>;
+  /**
+   * Inserts or replaces by id. With `current`, every other space of the role stops being current. With `role`, its settings are
+   * written in the same transaction; rejects with `version_conflict` when somebody changed them meanwhile.
+   */
+  saveSpace(space: StoredSpace, role?: RoleChange | null): Promise<void>;
   /** Replaces the one of (provider, space), and adds a point to its history (kept 90 days). */
   saveVerdict(verdict: Verdict): Promise<void>;
   saveFirst(first: StoredFirst): Promise<void>;

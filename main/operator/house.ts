@@ -36,6 +36,8 @@ export interface House {
   readonly settings: () => GeneralSettings;
   /** Stores and applies; rejects with `store_unavailable` and then nothing has changed. */
   readonly setRole: (role: RoleId, settings: RoleSettings) => Promise<void>;
+  /** The store has other settings of a role than the rooms work by. */
+  readonly rolesChanged: () => void;
   readonly setSettings: (settings: GeneralSettings) => Promise<void>;
   /** A base weight or another fact outside heartbeats changed: providers are looked at again. */
   readonly refresh: () => void;

@@ -1,10 +1,12 @@
 import { type Input, isOperationName, OPERATIONS, type Operations } from '../../preload/contract.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { NodeId, ProjectId, ProviderId, RequestId, SpaceId } from '../domain/ids.ts';
+import type { RoleSettings } from '../domain/roles.ts';
 import { said, saidOf } from '../domain/said.ts';
 import { listEvents, overview } from './activity.ts';
 import { diagnostics } from './diagnostics.ts';
 import { appInfo, exportSettings, importSettings, settingsView } from './documents.ts';
+import { foundSpace } from './founding.ts';
 import { spaceView, verdictViews } from './gate-views.ts';
 import { mergeSettings, needsRestart } from './general-settings.ts';
 import { healthItems } from './health.ts';
@@ -39,8 +41,8 @@ export function operatorOf(house: House): Operations {
     if (!space) throw new SwitchyardError('space_not_found');
     return space;
   };
-  const founders = (id: Input<'spaces.candidates'>['role']) =>
-    house.gate.candidates(id).map((candidate) => founderView(candidate, id, house));
+  const founders = (id: Input<'spaces.candidates'>['role'], wanted?: RoleSettings) =>
+    house.gate.candidates(id, wanted).map((candidate) => founderView(candidate, id, house));
   const changing = oneByOne();
   const updates = () => {
     if (house.updates) return house.updates;
@@ -106,7 +108,7 @@ export function operatorOf(house: House): Operations {
       return {
         effect: error && effect === 'plain' ? 'refused' : effect,
         reasons: error ? [saidOf(error)] : [],
-        founders: effect === 'new-space' ? founders(id) : [],
+        founders: effect === 'new-space' ? founders(id, patchRole(house.roles()[id], patch)) : [],
         leaves: leavingBy(id, patch, house),
       };
     },
@@ -157,14 +159,8 @@ export function operatorOf(house: House): Operations {
         .map((space) => spaceView(space, house)),
     }),
     'spaces.candidates': async ({ role: id }) => ({ founders: founders(id) }),
-    'spaces.found': async ({ role: id, founder, width, confirm }) => {
-      const { space } = await house.gate.found({
-        role: id,
-        founder: founder as ProviderId,
-        width: width ?? null,
-        confirm: confirm ?? false,
-      });
-      house.refresh();
+    'spaces.found': async (input) => {
+      const space = await foundSpace(input, house);
       return spaceView(space, house);
     },
     'spaces.retire': async ({ id, confirm }) => {

@@ -16,6 +16,7 @@ import type {
 } from './ports.ts';
 import type { RowPage } from './repositories/records.ts';
 import { type Cursor, parseCursor } from './repositories/statements.ts';
+import { roleDocument } from './snapshot.ts';
 
 const MAX_PAGE = 1000;
 
@@ -86,14 +87,28 @@ export function createBudgetStateStore({ clock, snapshot, writer }: StoreCore): 
   };
 }
 
-export function createGateStore({ call, touchLastGood }: StoreCore): GateStore {
+export function createGateStore({ clock, snapshot, call, change, touchLastGood }: StoreCore): GateStore {
   const saved = async (answer: Promise<void>): Promise<void> => {
     await answer;
     touchLastGood();
   };
   return {
     load: () => call('loadGate'),
-    saveSpace: (space) => saved(call('saveSpace', space)),
+    saveSpace: async (space, role = null) => {
+      if (role === null) return saved(call('saveSpace', space));
+      const document = roleDocument(space.facts.role);
+      const body = JSON.stringify(role.settings);
+      await change(
+        'roles',
+        (version) => snapshot.putDocument(document, version, body),
+        'saveSpaceWith',
+        space,
+        document,
+        body,
+        role.ifVersion,
+        clock.wallMs(),
+      );
+    },
     saveVerdict: (verdict) => saved(call('saveVerdict', verdict)),
     saveFirst: (first) => saved(call('saveFirst', first)),
     appendRanges: (ranges) => call('appendRanges', ranges),

@@ -106,6 +106,8 @@ export interface WorkerApi {
 
   loadGate(): GateSnapshot;
   saveSpace(space: StoredSpace): void;
+  /** The space and a document, both or neither. @returns the document's new version. Throws as `putDocument` */
+  saveSpaceWith(space: StoredSpace, name: string, body: string, ifVersion: number, nowMs: number): number;
   saveVerdict(verdict: Verdict): void;
   saveFirst(first: StoredFirst): void;
   appendRanges(ranges: readonly LedgerRange[]): void;

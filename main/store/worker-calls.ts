@@ -1,3 +1,4 @@
+import { durably } from './database.ts';
 import type { DatabaseHost, Rooms } from './database-host.ts';
 import { faultOf } from './faults.ts';
 import type { Batch, BatchItem, WorkerApi } from './worker-api.ts';
@@ -39,6 +40,13 @@ export function createWorkerApi(host: DatabaseHost, writer: string): WorkerApi {
 
     loadGate: () => host.loadGate(),
     saveSpace: (space) => host.write(({ gate }) => gate.saveSpace(space)),
+    saveSpaceWith: (space, name, body, ifVersion, nowMs) =>
+      host.write(({ db, gate, documents }) =>
+        durably(db, () => {
+          gate.writeSpace(space);
+          return documents.replace(name, body, ifVersion, nowMs);
+        }),
+      ),
     saveVerdict: (verdict) => host.write(({ gate }) => gate.saveVerdict(verdict)),
     saveFirst: (first) => host.write(({ gate }) => gate.saveFirst(first)),
     appendRanges: (ranges) => host.write(({ gate }) => gate.appendRanges(ranges)),

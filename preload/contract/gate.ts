@@ -17,7 +17,7 @@ import {
   text,
 } from './common.ts';
 import { CHECK_IDS } from './names.ts';
-import { FounderView } from './roles.ts';
+import { FounderView, RolePatch } from './roles.ts';
 
 export const VerdictName = z.enum(VERDICT_KINDS);
 export const RegimeName = z.enum(['local', 'cloud']);
@@ -143,6 +143,8 @@ export const gateOperations = {
       role: RoleName,
       founder: id,
       width: z.number().int().min(1).max(65_536).optional(),
+      /** Settings of the role that change with it, in one step: both or neither. */
+      patch: RolePatch.optional(),
       confirm: z.boolean().optional(),
     }),
     SpaceView,

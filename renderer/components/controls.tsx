@@ -1,20 +1,43 @@
-import { type ReactElement, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
+import {
+  type KeyboardEvent as KeyPress,
+  type ReactElement,
+  type ReactNode,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react';
 import { useI18n } from '../i18n/i18n.tsx';
 import { copyText } from './clipboard.ts';
 import { useFocusReturn } from './focus-place.ts';
 import { Icon } from './icons.tsx';
 
-/** Radio buttons that stand side by side. */
+/**
+ * Radio buttons that stand side by side. With `deliberate`, arrows only move over them and Enter or the space bar chooses: where a
+ * choice acts at once, passing by must not be one.
+ */
 export function Segments<Value extends string>(props: {
   readonly label: string;
   readonly value: Value;
   readonly options: readonly { readonly value: Value; readonly label: ReactNode; readonly title?: string }[];
   readonly disabled?: boolean;
+  readonly deliberate?: boolean;
   readonly onChange: (value: Value) => void;
 }): ReactElement {
   const name = useId();
+  const onKey = (event: KeyPress<HTMLFieldSetElement>) => {
+    const step = ARROWS[event.key];
+    const radios = [...event.currentTarget.querySelectorAll('input')];
+    const at = radios.indexOf(event.target as HTMLInputElement);
+    if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (step !== undefined) radios[(at + step + radios.length) % radios.length]?.focus();
+    else if (event.key === 'Enter' && radios[at]?.checked === false) radios[at].click();
+    else return;
+    event.preventDefault();
+  };
   return (
-    <fieldset className="segments" disabled={props.disabled ?? false}>
+    <fieldset className="segments" disabled={props.disabled ?? false} onKeyDown={props.deliberate ? onKey : undefined}>
       <legend className="visually-hidden">{props.label}</legend>
       {props.options.map((option) => (
         <label key={option.value} title={option.title}>
@@ -31,6 +54,8 @@ export function Segments<Value extends string>(props: {
     </fieldset>
   );
 }
+
+const ARROWS: Readonly<Record<string, 1 | -1>> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
 export function Check(props: {
   readonly label: ReactNode;

@@ -24,6 +24,8 @@ export function NewSpaceSheet(props: {
   const { role, preview } = props;
   const [founder, setFounder] = useState<string | null>(preview.founders.find((one) => one.ready)?.providerId ?? null);
   const [understood, setUnderstood] = useState(false);
+  const policy = props.patch.policy ?? role.policy;
+  const able = preview.founders.some((one) => one.ready);
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<unknown>(null);
   const confirm = async () => {
@@ -31,10 +33,9 @@ export function NewSpaceSheet(props: {
     setBusy(true);
     setFailure(null);
     try {
-      await transport.call('spaces.found', { role: role.id, founder, confirm: true });
-      if (Object.keys(props.patch).length > 0) {
-        await transport.call('roles.update', { id: role.id, patch: props.patch, confirm: true });
-      }
+      // One call: a change that fails after its founding would leave a worthless index and the old settings.
+      const patch = Object.keys(props.patch).length > 0 ? { patch: props.patch } : {};
+      await transport.call('spaces.found', { role: role.id, founder, ...patch, confirm: true });
       ui.announce(t('space.founded', { role: role.id }));
       props.onClose();
     } catch (error) {
@@ -52,27 +53,33 @@ export function NewSpaceSheet(props: {
       {preview.reasons.map((reason) => (
         <p key={reason.code}>{say(reason)}</p>
       ))}
-      {role.space && <Note tone="warn">{t('space.means', { space: role.space.id })}</Note>}
-      {preview.leaves && (
+      {role.space && able && <Note tone="warn">{t('space.means', { space: role.space.id })}</Note>}
+      {preview.leaves && able && (
         <Note tone="warn">
           <LeavingWords role={role.id} leaves={preview.leaves} />
         </Note>
       )}
-      <FounderChoice founders={preview.founders} chosen={founder} onChoose={setFounder} />
-      {role.space && <Check label={t('space.understood')} checked={understood} onChange={setUnderstood} />}
+      {preview.founders.length === 0 ? (
+        <Note tone="bad">{t(policy === 'cloud' ? 'space.noFounderCloud' : 'space.noFounder')}</Note>
+      ) : (
+        <FounderChoice founders={preview.founders} chosen={founder} onChoose={setFounder} />
+      )}
+      {role.space && able && <Check label={t('space.understood')} checked={understood} onChange={setUnderstood} />}
       {failure !== null && <Failure error={failure} />}
       <div className="row end">
         <button type="button" className="button" onClick={props.onClose}>
-          {t('action.cancel')}
+          {t(able ? 'action.cancel' : 'action.close')}
         </button>
-        <button
-          type="button"
-          className="button primary"
-          disabled={busy || founder === null || (role.space !== null && !understood)}
-          onClick={() => void confirm()}
-        >
-          {t('space.found')}
-        </button>
+        {able && (
+          <button
+            type="button"
+            className="button primary"
+            disabled={busy || founder === null || (role.space !== null && !understood)}
+            onClick={() => void confirm()}
+          >
+            {t('space.found')}
+          </button>
+        )}
       </div>
     </Sheet>
   );
@@ -84,7 +91,6 @@ function FounderChoice(props: {
   readonly onChoose: (id: string) => void;
 }): ReactElement {
   const { t, f, say, named } = useI18n();
-  if (props.founders.length === 0) return <p className="quiet">{t('space.noFounder')}</p>;
   return (
     <fieldset className="form">
       <legend className="quiet">{t('space.founder')}</legend>

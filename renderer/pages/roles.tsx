@@ -105,6 +105,7 @@ function Role({ role, onOpen }: { readonly role: RoleView; readonly onOpen: () =
       <div className="row">
         <Segments
           label={t('role.policy', { role: role.id })}
+          deliberate
           value={wanted?.policy ?? role.policy}
           options={POLICIES.map((policy) => ({
             value: policy,

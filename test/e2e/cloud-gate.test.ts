@@ -192,6 +192,33 @@ describe.concurrent('two upstreams of one model, 0.976 apart', () => {
       code: 'new_space_required',
     });
   });
+
+  it('and makes it with the founding of a space that can, in one step: both or neither', IN_TURN, async () => {
+    const { effect, founders } = await house.operator.post<{ effect: string; founders: { kind: string }[] }>(
+      'roles/embedding/preview',
+      { policy: 'local' },
+    );
+    expect([effect, founders.map(({ kind }) => kind)]).toEqual(['new-space', ['local']]);
+    const rows = await verdicts();
+    const by = (kind: string) => rows.find((row) => row.kind === kind)?.providerId ?? '';
+    const change = (founder: string) =>
+      house.operator.post<SpaceRow>('spaces', {
+        role: 'embedding',
+        founder,
+        patch: { policy: 'local' },
+        confirm: true,
+      });
+    const policy = async () => (await house.operator.get<{ policy: string }>('roles/embedding')).policy;
+    const spaces = async () => (await house.operator.get<{ spaces: SpaceRow[] }>('spaces?role=embedding')).spaces;
+    const before = await spaces();
+    await expect(change(by('cloud'))).rejects.toMatchObject({ status: 409, code: 'founder_refused' });
+    expect([await policy(), await spaces()]).toEqual(['cloud', before]);
+    const third = await change(by('local'));
+    expect([await policy(), third.regime, third.state]).toEqual(['local', 'local', 'current']);
+    expect((await spaces()).length).toBe(before.length + 1);
+    const answer = await house.embed(`${MARK} at home`);
+    expect([answer.status, route(answer)]).toEqual([200, 'local']);
+  });
 });
 
 describe.concurrent('a single upstream in the cloud', () => {

@@ -132,10 +132,34 @@ describeWithChromium('what an operator does in the console', () => {
     await sheet.getByRole('checkbox').check();
     await found.click();
     await sheet.getByText('founder_refused').waitFor();
-    expect(called('spaces.found')).toEqual([{ role: 'code-embedding', founder: 'cloud~1', confirm: true }]);
+    expect(called('spaces.found')).toEqual([
+      { role: 'code-embedding', founder: 'cloud~1', patch: { policy: 'cloud' }, confirm: true },
+    ]);
     expect(called('roles.update')).toEqual([]);
     await page.keyboard.press('Escape');
     await sheet.waitFor({ state: 'detached' });
+  });
+
+  it('a new space that nobody could found is said with what to do, and there is no button to press', async () => {
+    const page = await show({
+      hash: '#/roles',
+      script: fullScript({
+        'roles.preview': () => ({
+          effect: 'new-space',
+          reasons: [{ code: 'no_cloud_passed', sentence: 'No cloud encoder has passed in the space of this role.' }],
+          founders: [],
+          leaves: null,
+        }),
+      }),
+    });
+    const policy = page.locator('[data-role=code-embedding]').getByRole('radio', { name: 'Cloud', exact: true });
+    await policy.click({ force: true });
+    const sheet = page.getByRole('dialog');
+    await sheet.getByText('pin one upstream that serves it').waitFor();
+    expect(await sheet.getByRole('button').allTextContents()).toEqual(['Close']);
+    await sheet.getByRole('button', { name: 'Close' }).click();
+    await sheet.waitFor({ state: 'detached' });
+    expect([called('spaces.found'), called('roles.update')]).toEqual([[], []]);
   });
 
   it('the OpenRouter key leaves as bytes, and nothing of it stays in the page', async () => {
@@ -303,7 +327,7 @@ describeWithChromium('what an operator does in the console', () => {
       hash: `#/requests/${left.id}`,
       topics: { ...fullTopics(), requests: { topic: 'requests', type: 'snapshot', rows: [left] } },
       script: fullScript({
-        'requests.list': () => ({ requests: [left], more: false }),
+        'requests.list': () => ({ requests: [left], more: false, lookedTo: null }),
         'requests.get': () => ({ ...TRACE, request: left }),
       }),
     });
@@ -405,7 +429,7 @@ describeWithChromium('what an operator does in the console', () => {
     await page.keyboard.press('g');
     await page.keyboard.press('r');
     await page.getByRole('heading', { name: 'Roles' }).waitFor();
-    // One radio group is one stop; arrows choose inside it.
+    // One radio group is one stop; arrows move inside it.
     for (let presses = 0; presses < 80; presses += 1) {
       await page.keyboard.press('Tab');
       const inside = await page.evaluate(() =>
@@ -414,7 +438,13 @@ describeWithChromium('what an operator does in the console', () => {
       const radio = await page.evaluate(() => document.activeElement?.getAttribute('type') === 'radio');
       if (inside === 'code-assistant' && radio) break;
     }
+    // A policy acts at once: passing over it is no choice.
     await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowLeft');
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('value'))).toBe('aggregate');
+    expect([called('roles.preview'), called('roles.update')]).toEqual([[], []]);
+    await page.keyboard.press('Enter');
     await expect.poll(() => called('roles.update')).toEqual([{ id: 'code-assistant', patch: { policy: 'aggregate' } }]);
   });
 

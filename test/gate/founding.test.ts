@@ -320,3 +320,55 @@ it('a role is waited for shortly after the start, though no encoder is known yet
   expect(bench.gate.roleSpace('embedding').state).toBe('unfounded');
   expect(bench.eventsOf('founding').at(-1)).toMatchObject({ state: 'unfounded' });
 });
+
+describe('a change of the role that needs a new space', () => {
+  const wanted = (change: Partial<RoleSettings>) => roles({ ...change }).embedding;
+  const PINNED = { model: 'vendor/embed-1', upstreams: ['alpha'], quantizations: [] };
+
+  async function mixed() {
+    const bench = new GateBench();
+    const local = addEncoder(bench.port, { name: 'a' });
+    const cloud = addEncoder(bench.port, {
+      name: 'c',
+      model: 'vendor/embed-1',
+      // 0.22 of noise: cosine 0.977, refused in the local space.
+      faults: { quantisation: 0.22 },
+      fingerprint: { engine: 'openrouter', upstream: 'alpha', pin: 'alpha', processMark: null },
+      provider: { kind: 'cloud', engineKind: 'openrouter' },
+    });
+    await bench.start([local, cloud], roles({ cloud: PINNED }));
+    const found = (founder: Encoder, settings: RoleSettings, ifVersion = 1) =>
+      bench.gate.found(ask({ founder: founder.provider.id, confirm: true, change: { settings, ifVersion } }));
+    return { bench, local, cloud, found };
+  }
+  const ids = (candidates: readonly { readonly provider: string }[]) => candidates.map(({ provider }) => provider);
+
+  it('lists those that can found under the wanted settings, not under the present ones', async () => {
+    const { bench, local, cloud } = await mixed();
+    expect(ids(bench.gate.candidates('embedding'))).toEqual([local.provider.id]);
+    expect(ids(bench.gate.candidates('embedding', wanted({ policy: 'cloud', cloud: PINNED })))).toEqual([
+      cloud.provider.id,
+    ]);
+    // The encoder of the old pin is still there; under the wanted one it will not be.
+    const other = { ...PINNED, upstreams: ['beta'] };
+    expect(bench.gate.candidates('embedding', wanted({ policy: 'cloud', cloud: other }))).toEqual([]);
+  });
+
+  it('is kept with the space, or neither is', async () => {
+    const { bench, local, cloud, found } = await mixed();
+    const first = bench.space().id;
+    const settings = wanted({ policy: 'cloud', cloud: PINNED });
+    const untouched = () => [bench.space().id, bench.gate.spaces().length, bench.store.roleChanges.length];
+    expect(await codeOf(found(local, settings))).toBe('founder_refused');
+    expect(untouched()).toEqual([first, 1, 0]);
+    const late = found(cloud, settings, 0);
+    const refused = codeOf(late);
+    await bench.rest();
+    expect(await refused).toBe('version_conflict');
+    expect(untouched()).toEqual([first, 1, 0]);
+    const done = found(cloud, settings);
+    await bench.rest();
+    expect((await done).space.regime).toBe('cloud');
+    expect(bench.store.roleChanges).toEqual([settings]);
+  });
+});

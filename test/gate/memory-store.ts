@@ -1,5 +1,14 @@
+import { SwitchyardError } from '../../main/domain/errors.ts';
+import type { RoleSettings } from '../../main/domain/roles.ts';
 import type { LedgerRange } from '../../main/gate/ledger.ts';
-import type { GateSnapshot, GateStore, StoredFirst, StoredSpace, VerdictPoint } from '../../main/gate/store-port.ts';
+import type {
+  GateSnapshot,
+  GateStore,
+  RoleChange,
+  StoredFirst,
+  StoredSpace,
+  VerdictPoint,
+} from '../../main/gate/store-port.ts';
 import type { Verdict } from '../../main/gate/verdict.ts';
 
 /** A store in memory. What it returns went through JSON, as it would on disk; `fail` makes every write be refused. */
@@ -10,6 +19,9 @@ export class MemoryGateStore implements GateStore {
   readonly points: (VerdictPoint & { readonly key: string })[] = [];
   ranges: LedgerRange[] = [];
   fail = false;
+  /** Of the settings of every role; what was written with a space. */
+  roleVersion = 1;
+  readonly roleChanges: RoleSettings[] = [];
 
   async load(): Promise<GateSnapshot> {
     return {
@@ -19,8 +31,10 @@ export class MemoryGateStore implements GateStore {
     };
   }
 
-  async saveSpace(space: StoredSpace): Promise<void> {
+  async saveSpace(space: StoredSpace, role: RoleChange | null = null): Promise<void> {
     this.#refuse();
+    if (role !== null && role.ifVersion !== this.roleVersion) throw new SwitchyardError('version_conflict');
+    if (role !== null) this.roleChanges.push(role.settings);
     if (space.current) {
       for (const [id, other] of this.spaces) {
         if (other.facts.role === space.facts.role) this.spaces.set(id, { ...other, current: false });

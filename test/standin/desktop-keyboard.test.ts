@@ -103,9 +103,10 @@ describeWithRuntime(NO_DESKTOP, 'the desktop by keyboard', () => {
     await page.keyboard.press('g');
     await page.keyboard.press('r');
     await page.getByRole('heading', { name: 'Roles', level: 2 }).waitFor();
-    // A group of radio buttons is one stop, at the one that is chosen; arrows choose.
+    // A group of radio buttons is one stop, at the one that is chosen; arrows move, Space chooses.
     await tabTo('Aggregate', '[data-role=reranker]');
     await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('Space');
     const backup = page.locator('[data-role=reranker]').getByRole('radio', { name: 'Backup', exact: true });
     await expect.poll(() => backup.isChecked()).toBe(true);
     await expect.poll(policy).toBe('backup');

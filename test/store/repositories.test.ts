@@ -357,6 +357,16 @@ describe('what the gate found', () => {
     expect(Uint8Array.from(spaces[0]?.anchor?.bytes ?? [])).toEqual(space('s1', true).anchor?.bytes);
   });
 
+  it('is written with the settings that go with a space, or not at all', () => {
+    const api = openedApi();
+    expect(api.saveSpaceWith(space('s1', true), 'role/embedding', '{"policy":"cloud"}', 0, 5)).toBe(1);
+    // Somebody wrote version 2 meanwhile.
+    api.putDocument('role/embedding', '{"policy":"local"}', 1, 6);
+    const late = () => api.saveSpaceWith(space('s2', true), 'role/embedding', '{"policy":"cloud"}', 1, 7);
+    expect(late).toThrowError(expect.objectContaining({ code: 'version_conflict' }));
+    expect(api.loadGate().spaces.map(({ facts, current }) => [facts.id, current])).toEqual([['s1', true]]);
+  });
+
   it('keeps the newest verdict and the points of those before', () => {
     const api = openedApi();
     api.saveVerdict(verdict('pass', 10));

@@ -164,6 +164,10 @@ export const ROUTING = {
     en: 'cutDimensions must be below the width {width}; {cut} is not.',
     fr: 'cutDimensions doit rester sous la dimension {width} ; {cut} ne l’est pas.',
   },
+  found_two_widths: {
+    en: 'The patch wants {dimension} numbers per vector and the founding {width}. Send one of the two.',
+    fr: 'Le changement veut {dimension} nombres par vecteur et la fondation {width}. Envoyez l’un des deux.',
+  },
   no_cloud_passed: {
     en: 'No cloud encoder has passed in the space of this role. Pin an upstream that passes, or confirm a new space, which means rebuilding the index.',
     fr: 'Aucun encodeur du cloud n’a passé le contrôle dans l’espace de ce rôle. Épinglez un hébergeur qui le passe, ou confirmez un nouvel espace : l’index sera à reconstruire.',

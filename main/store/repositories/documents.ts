@@ -25,12 +25,15 @@ export class Documents {
 
   /** @returns the new version. Throws `version_conflict` when `ifVersion` is not null and another version is stored. */
   put(name: string, body: string, ifVersion: number | null, nowMs: number): number {
-    return durably(this.#db, () => {
-      const version = Number(this.#sql('SELECT version FROM documents WHERE name = ?').pluck().get(name) ?? 0);
-      if (ifVersion !== null && ifVersion !== version) throw new SwitchyardError('version_conflict');
-      this.write(name, body, version + 1, nowMs);
-      return version + 1;
-    });
+    return durably(this.#db, () => this.replace(name, body, ifVersion, nowMs));
+  }
+
+  /** As `put`, inside a transaction of the caller. */
+  replace(name: string, body: string, ifVersion: number | null, nowMs: number): number {
+    const version = Number(this.#sql('SELECT version FROM documents WHERE name = ?').pluck().get(name) ?? 0);
+    if (ifVersion !== null && ifVersion !== version) throw new SwitchyardError('version_conflict');
+    this.write(name, body, version + 1, nowMs);
+    return version + 1;
   }
 
   /** Inside a transaction of the caller. */

@@ -67,20 +67,23 @@ export class GateRecords {
     };
   }
 
-  saveSpace({ facts, anchor, current }: StoredSpace): void {
-    durably(this.#db, () => {
-      if (current) this.#sql('UPDATE spaces SET current = 0 WHERE role = ?').run(facts.role);
-      this.#sql(
-        'INSERT OR REPLACE INTO spaces (id, role, current, facts, anchor, anchor_sha256) VALUES (?, ?, ?, ?, ?, ?)',
-      ).run(
-        facts.id,
-        facts.role,
-        current ? 1 : 0,
-        JSON.stringify(facts),
-        anchor ? asBuffer(anchor.bytes) : null,
-        anchor?.sha256 ?? null,
-      );
-    });
+  saveSpace(space: StoredSpace): void {
+    durably(this.#db, () => this.writeSpace(space));
+  }
+
+  /** As `saveSpace`, inside a transaction of the caller. */
+  writeSpace({ facts, anchor, current }: StoredSpace): void {
+    if (current) this.#sql('UPDATE spaces SET current = 0 WHERE role = ?').run(facts.role);
+    this.#sql(
+      'INSERT OR REPLACE INTO spaces (id, role, current, facts, anchor, anchor_sha256) VALUES (?, ?, ?, ?, ?, ?)',
+    ).run(
+      facts.id,
+      facts.role,
+      current ? 1 : 0,
+      JSON.stringify(facts),
+      anchor ? asBuffer(anchor.bytes) : null,
+      anchor?.sha256 ?? null,
+    );
   }
 
   saveVerdict(verdict: Verdict): void {

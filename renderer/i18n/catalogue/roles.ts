@@ -191,6 +191,10 @@ export const roles = {
     en: 'No encoder is ready to found one. Add a machine with an embedding model first.',
     fr: 'Aucun encodeur n’est prêt à en fonder un. Ajoutez d’abord une machine avec un modèle de vecteurs.',
   },
+  'space.noFounderCloud': {
+    en: 'Under this policy the space must come from the cloud, and no cloud encoder of this role could found it. Nothing was changed. Enter a cloud model under Edit, pin one upstream that serves it and save; see that a machine holds the OpenRouter key. Then choose this policy again.',
+    fr: 'Avec cette politique, l’espace doit venir du cloud, et aucun encodeur de ce rôle dans le cloud ne pourrait le fonder. Rien n’a changé. Saisissez un modèle du cloud sous Modifier, épinglez un hébergeur qui le sert et enregistrez ; vérifiez qu’une machine tient la clé OpenRouter. Choisissez ensuite de nouveau cette politique.',
+  },
   'space.neverMeasured': { en: 'never compared with the present space', fr: 'jamais comparé à l’espace actuel' },
   'space.measured': {
     en: 'minimum cosine {cosine} to the present space',
