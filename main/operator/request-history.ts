@@ -1,15 +1,17 @@
+import { type FilterToken, matchesAll, parseToken } from '../../preload/contract/request-filter.ts';
 import type { Output, ParsedInput, RequestView } from '../../preload/contract.ts';
 import type { RequestTrace } from '../dispatch/trace.ts';
 import { SwitchyardError } from '../domain/errors.ts';
 import type { ProjectId, ProviderId, RequestId } from '../domain/ids.ts';
 import type { RequestSummary } from '../domain/observation.ts';
+import { isRoleId } from '../domain/roles.ts';
 import type { TraceFilter } from '../store/ports.ts';
 import type { House } from './house.ts';
 import { requestView } from './request-views.ts';
 
 type Filter = ParsedInput<'requests.list'>;
 
-/** Rows read from disk per page of a filter that the store does not know (overflowed). */
+/** Rows read from disk at a time, and how often, for a filter that the store has no index for. */
 const SCAN_ROWS = 500;
 const SCAN_PAGES = 10;
 
@@ -53,27 +55,79 @@ export async function listRequests(filter: Filter, house: House): Promise<Output
 
 async function fromDisk(filter: Filter, house: House): Promise<Output<'requests.list'>> {
   const { limit, before, overflowed } = filter;
+  const nothing = { requests: [], more: false, lookedTo: null };
+  const tokens = tokensOf(filter);
+  const wanted = withTokens(storeFilter(filter), tokens, house);
   // Outcomes of running requests are never stored.
-  if (filter.outcome === 'queued' || filter.outcome === 'running') return { requests: [], more: false };
+  if (wanted === null || filter.outcome === 'queued' || filter.outcome === 'running') return nothing;
+  const named = before === undefined ? await namedById(tokens, house) : null;
+  if (named) return matchesAll(named, tokens) ? { ...nothing, requests: [named] } : nothing;
   let after: string | undefined;
   if (before !== undefined) {
     const { summary } = await findTrace(before as RequestId, house);
     after = `${Math.floor(summary.arrivedAtMs)}.${summary.id}`;
   }
   const requests: RequestView[] = [];
-  for (let page = 0; page < SCAN_PAGES; page += 1) {
-    const rows = overflowed === undefined ? limit - requests.length : SCAN_ROWS;
-    const { items, next } = await house.store.traces.list(storeFilter(filter), rows, after);
+  let last: RequestSummary | null = null;
+  const page = (more: boolean) => ({
+    requests,
+    more,
+    lookedTo: more && last ? { id: last.id, atMs: Math.round(last.arrivedAtMs) } : null,
+  });
+  const scans = overflowed !== undefined || tokens.length > 0;
+  for (let read = 0; read < SCAN_PAGES; read += 1) {
+    const rows = scans ? SCAN_ROWS : limit - requests.length;
+    const { items, next } = await house.store.traces.list(wanted, rows, after);
     for (const summary of items) {
+      // The page is full, and this one is for the next: it was not looked at.
+      if (requests.length === limit) return page(true);
+      last = summary;
       if (overflowed !== undefined && summary.overflowed !== overflowed) continue;
-      if (requests.length === limit) return { requests, more: true };
-      requests.push(requestView(summary, house));
+      const view = requestView(summary, house);
+      if (matchesAll(view, tokens)) requests.push(view);
     }
-    if (next === null) return { requests, more: false };
+    if (next === null) return page(false);
     after = next;
     if (requests.length === limit) break;
   }
-  return { requests, more: true };
+  return page(true);
+}
+
+function tokensOf({ matching }: Filter): readonly FilterToken[] {
+  return (matching ?? '').split('\n').flatMap((line) => parseToken(line) ?? []);
+}
+
+/** The request whose whole id is among the words: no other can match. */
+async function namedById(tokens: readonly FilterToken[], house: House): Promise<RequestView | null> {
+  const id = tokens.find(({ field, value }) => (field === 'id' || field === null) && value.startsWith('req_'))?.value;
+  if (id === undefined) return null;
+  try {
+    return requestView((await findTrace(id as RequestId, house)).summary, house);
+  } catch (error) {
+    // A piece of an id, perhaps.
+    if (error instanceof SwitchyardError && error.code === 'request_not_found') return null;
+    throw error;
+  }
+}
+
+/** What of the words an index of the store knows, so that few rows are read for a rare match; null: nothing can match. */
+function withTokens(filter: TraceFilter, tokens: readonly FilterToken[], house: House): TraceFilter | null {
+  const found: { -readonly [Name in keyof TraceFilter]: TraceFilter[Name] } = { ...filter };
+  for (const { field, value } of tokens) {
+    if (field === 'role') {
+      if (!isRoleId(value)) return null;
+      found.role = value;
+    } else if (field === 'outcome') {
+      if (value !== 'ok' && value !== 'failed' && value !== 'cancelled') return null;
+      found.outcome = value === 'ok' ? 'success' : value;
+    } else if (field === 'error') found.code = value;
+    else if (field === 'route' && (value === 'local' || value === 'cloud')) found.route = value;
+    else if (field === 'project') {
+      const named = house.store.access.projects().filter(({ name }) => name.toLowerCase().includes(value));
+      if (named.length === 1 && named[0]) found.project = named[0].id;
+    }
+  }
+  return found;
 }
 
 function storeFilter({
@@ -105,6 +159,7 @@ function fromMemory(filter: Filter, house: House): Output<'requests.list'> {
   const wanted = storeFilter(filter);
   const all = house.requests.list().map(({ summary }) => summary);
   const from = filter.before === undefined ? 0 : all.findIndex(({ id }) => id === filter.before) + 1;
+  const tokens = tokensOf(filter);
   const rows = all.slice(from).filter((summary) => {
     return (
       (!wanted.role || summary.role === wanted.role) &&
@@ -116,11 +171,12 @@ function fromMemory(filter: Filter, house: House): Output<'requests.list'> {
       (!wanted.code || summary.code === wanted.code) &&
       (wanted.sinceMs === undefined || summary.arrivedAtMs >= wanted.sinceMs) &&
       (wanted.untilMs === undefined || summary.arrivedAtMs < wanted.untilMs) &&
-      (filter.overflowed === undefined || summary.overflowed === filter.overflowed)
+      (filter.overflowed === undefined || summary.overflowed === filter.overflowed) &&
+      (tokens.length === 0 || matchesAll(requestView(summary, house), tokens))
     );
   });
-  return {
-    requests: rows.slice(0, filter.limit).map((summary) => requestView(summary, house)),
-    more: rows.length > filter.limit,
-  };
+  const more = rows.length > filter.limit;
+  const requests = rows.slice(0, filter.limit).map((summary) => requestView(summary, house));
+  const last = requests.at(-1);
+  return { requests, more, lookedTo: more && last ? { id: last.id, atMs: last.atMs } : null };
 }

@@ -133,13 +133,20 @@ export const requestsOperations = {
       model: z.string().max(256).optional(),
       errorCode: z.string().max(64).optional(),
       overflowed: z.boolean().optional(),
+      /** Words of the console's filter, one a line, such as `provider:lab-box`: a request must match every one. */
+      matching: z.string().max(2000).optional(),
       fromMs: atMs.optional(),
       toMs: atMs.optional(),
       /** Id of the last row of the page before. */
       before: id.optional(),
       limit: z.number().int().min(1).max(500).default(100),
     }),
-    z.object({ requests: z.array(RequestView), more: z.boolean() }),
+    z.object({
+      requests: z.array(RequestView),
+      more: z.boolean(),
+      /** With `more`: the oldest request looked at, to go on `before`. A page with few matches ends before it is full. */
+      lookedTo: z.object({ id, atMs }).nullable(),
+    }),
   ),
   'requests.get': read(
     'Why a request went where it went',

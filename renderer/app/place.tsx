@@ -1,10 +1,11 @@
 import { createContext, useCallback, useContext, useEffect, useState } from 'react';
 import { PAGE_IDS } from '../../preload/contract/names.ts';
-import { type Place, parsePlace, placeHash } from '../state/ui-store.ts';
+import { filtersOf, type Place, parsePlace, placeHash } from '../state/ui-store.ts';
 
 export interface Navigation {
   readonly place: Place;
-  go(page: Place['page'], target?: string | null): void;
+  readonly filters: readonly string[];
+  go(page: Place['page'], target?: string | null, filters?: readonly string[]): void;
 }
 
 export const NavigationContext = createContext<Navigation | null>(null);
@@ -17,14 +18,19 @@ export function useNavigation(): Navigation {
 
 /** The place is the address's fragment, so that Back works and a place can be kept as a bookmark. */
 export function usePlace(): Navigation {
-  const [place, setPlace] = useState<Place>(() => parsePlace(window.location.hash, PAGE_IDS));
+  const [here, setHere] = useState(readHash);
   useEffect(() => {
-    const onHash = () => setPlace(parsePlace(window.location.hash, PAGE_IDS));
+    const onHash = () => setHere(readHash());
     window.addEventListener('hashchange', onHash);
     return () => window.removeEventListener('hashchange', onHash);
   }, []);
-  const go = useCallback((page: Place['page'], target: string | null = null) => {
-    window.location.hash = placeHash(page, target);
+  const go = useCallback((page: Place['page'], target: string | null = null, filters: readonly string[] = []) => {
+    window.location.hash = placeHash(page, target, filters);
   }, []);
-  return { place, go };
+  return { ...here, go };
+}
+
+function readHash() {
+  const { hash } = window.location;
+  return { place: parsePlace(hash, PAGE_IDS), filters: filtersOf(hash) };
 }

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type ReactElement, type ReactNode, useRef, useState } from 'react';
+import { type KeyboardEvent, type MouseEvent, memo, type ReactElement, type ReactNode, useRef, useState } from 'react';
 
 export interface Column<Row> {
   readonly id: string;
@@ -25,22 +25,36 @@ interface DataTableProps<Row> {
 export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
   const body = useRef<HTMLTableSectionElement>(null);
   const [active, setActive] = useState(0);
-  const last = props.rows.length - 1;
-  const current = Math.min(active, Math.max(0, last));
-
-  const move = (to: number) => {
-    const next = Math.max(0, Math.min(last, to));
-    setActive(next);
-    body.current?.rows[next]?.focus();
-  };
-  const onKeyDown = (event: KeyboardEvent, index: number, row: Row) => {
-    if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return;
-    const step = rowStep(event.key, { index, last, move, open: () => props.onOpen?.(row) });
-    if (!step) return;
-    event.preventDefault();
-    event.stopPropagation();
-    step();
-  };
+  const current = Math.min(active, Math.max(0, props.rows.length - 1));
+  const latest = useRef(props);
+  latest.current = props;
+  // A row that stays as it is is not drawn anew when others come above it, so it must not be told its place.
+  const [act] = useState<RowActions>(() => {
+    const move = (to: number) => {
+      const next = Math.max(0, Math.min(latest.current.rows.length - 1, to));
+      setActive(next);
+      body.current?.rows[next]?.focus();
+    };
+    const open = (index: number) => {
+      const row = latest.current.rows[index];
+      if (row === undefined) return;
+      setActive(index);
+      latest.current.onOpen?.(row);
+    };
+    return {
+      open,
+      onKeyDown: (event) => {
+        if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return;
+        const index = event.currentTarget.sectionRowIndex;
+        const last = latest.current.rows.length - 1;
+        const step = rowStep(event.key, { index, last, move, open: () => open(index) });
+        if (!step) return;
+        event.preventDefault();
+        event.stopPropagation();
+        step();
+      },
+    };
+  });
 
   return (
     <section className="scroll-x" aria-label={props.label}>
@@ -57,25 +71,16 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
         <tbody ref={body}>
           {props.rows.map((row, index) => {
             const key = props.rowKey(row);
-            const opens = props.onOpen
-              ? {
-                  className: key === props.selected ? 'openable selected' : 'openable',
-                  tabIndex: index === current ? 0 : -1,
-                  onClick: () => {
-                    setActive(index);
-                    props.onOpen?.(row);
-                  },
-                  onKeyDown: (event: KeyboardEvent) => onKeyDown(event, index, row),
-                }
-              : {};
             return (
-              <tr key={key} data-row={key} {...opens}>
-                {props.columns.map((column) => (
-                  <td key={column.id} className={column.align}>
-                    {column.cell(row)}
-                  </td>
-                ))}
-              </tr>
+              <TableRow<Row>
+                key={key}
+                row={row}
+                id={key}
+                columns={props.columns}
+                selected={key === props.selected}
+                stop={index === current}
+                act={props.onOpen ? act : null}
+              />
             );
           })}
         </tbody>
@@ -83,6 +88,42 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
     </section>
   );
 }
+
+interface RowActions {
+  readonly open: (index: number) => void;
+  readonly onKeyDown: (event: KeyboardEvent<HTMLTableRowElement>) => void;
+}
+
+interface TableRowProps<Row> {
+  readonly row: Row;
+  readonly id: string;
+  readonly columns: readonly Column<Row>[];
+  readonly selected: boolean;
+  /** The Tab key stops at it. */
+  readonly stop: boolean;
+  readonly act: RowActions | null;
+}
+
+const TableRow = memo(function TableRow<Row>(props: TableRowProps<Row>): ReactElement {
+  const { row, act } = props;
+  const opens = act
+    ? {
+        className: props.selected ? 'openable selected' : 'openable',
+        tabIndex: props.stop ? 0 : -1,
+        onClick: (event: MouseEvent<HTMLTableRowElement>) => act.open(event.currentTarget.sectionRowIndex),
+        onKeyDown: act.onKeyDown,
+      }
+    : {};
+  return (
+    <tr data-row={props.id} {...opens}>
+      {props.columns.map((column) => (
+        <td key={column.id} className={column.align}>
+          {column.cell(row)}
+        </td>
+      ))}
+    </tr>
+  );
+}) as <Row>(props: TableRowProps<Row> & { readonly key?: string }) => ReactElement;
 
 interface RowKeys {
   readonly index: number;

@@ -1,20 +1,23 @@
 import { type ReactElement, useMemo, useState } from 'react';
+import {
+  doubtOf,
+  FILTER_FIELDS,
+  type FilterToken,
+  parseToken,
+  tokenText,
+} from '../../preload/contract/request-filter.ts';
 import type { RequestView } from '../../preload/contract.ts';
 import { useNavigation } from '../app/place.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Icon } from '../components/icons.tsx';
 import { Panel } from '../components/panel.tsx';
 import { Short } from '../components/short.tsx';
-import { Status, type Tone } from '../components/status.tsx';
+import { Note, Status, type Tone } from '../components/status.tsx';
 import { UNKNOWN } from '../format/format.ts';
 import { type I18n, useI18n } from '../i18n/i18n.tsx';
-import { useRead, useTopic } from '../state/console.tsx';
 import { placeHash } from '../state/ui-store.ts';
-import { FILTER_FIELDS, type FilterToken, matchesAll, parseToken, tokenText } from './request-filter.ts';
+import { useRequestHistory } from '../state/use-requests.ts';
 import { TraceSide } from './request-trace.tsx';
-
-/** Rows shown at once; older ones are found with filters. */
-const SHOWN = 200;
 
 export const OUTCOME_TONE: Readonly<Record<RequestView['outcome'], Tone>> = {
   queued: 'idle',
@@ -28,15 +31,20 @@ export const OUTCOME_TONE: Readonly<Record<RequestView['outcome'], Tone>> = {
 export function RequestsPage(): ReactElement {
   const i18n = useI18n();
   const { t, f } = i18n;
-  const { place, go } = useNavigation();
-  const live = useTopic('requests');
-  const stored = useRead('requests.list', { limit: 100 });
-  const [tokens, setTokens] = useState<readonly FilterToken[]>([]);
-  const [frozen, setFrozen] = useState<readonly RequestView[] | null>(null);
-  const all = useMemo(() => newestFirst(live ?? [], stored.data?.requests ?? []), [live, stored.data]);
-  const source = frozen ?? all;
-  const shown = useMemo(() => source.filter((row) => matchesAll(row, tokens)).slice(0, SHOWN), [source, tokens]);
+  const { place, filters, go } = useNavigation();
+  const tokens = useMemo(() => filters.flatMap((typed) => parseToken(typed) ?? []), [filters]);
+  const history = useRequestHistory(tokens);
+  // Held still under its filter only: on the way back there may be another.
+  const [held, setHeld] = useState<{ readonly under: string; readonly rows: readonly RequestView[] } | null>(null);
+  const under = filters.join('\n');
+  const frozen = held?.under === under ? held.rows : null;
+  const rows = useMemo(() => (frozen ? [...frozen, ...history.before(frozen)] : history.rows), [frozen, history]);
   const columns = useMemo(() => columnsOf(i18n), [i18n]);
+  const setTokens = (next: readonly FilterToken[]) => {
+    setHeld(null);
+    go('requests', place.target, next.map(tokenText));
+  };
+  const newer = frozen ? history.newerThan(frozen) : 0;
   return (
     <div className={place.target ? 'with-side' : 'stack'}>
       <div className="stack">
@@ -46,38 +54,76 @@ export function RequestsPage(): ReactElement {
             type="button"
             className="button"
             aria-pressed={frozen !== null}
-            onClick={() => setFrozen(frozen ? null : all)}
+            onClick={() => setHeld(frozen ? null : { under, rows: history.rows })}
           >
-            {frozen
-              ? t('requests.resume', { count: f.number(Math.max(0, all.length - frozen.length)) })
-              : t('requests.pause')}
+            {frozen ? t('requests.resume', { count: f.number(newer) }) : t('requests.pause')}
           </button>
         </div>
+        <Doubts tokens={tokens} />
         <Panel
           live
           label={t('page.requests')}
-          loading={!live && stored.isPending}
-          error={!live && !stored.data ? stored.error : null}
-          onRetry={() => void stored.refetch()}
+          loading={rows.length === 0 && history.asking}
+          error={rows.length === 0 || history.failedOlder ? history.error : null}
+          onRetry={history.retry}
           minHeight={300}
-          empty={all.length === 0 ? { why: t('requests.empty'), action: <KeysLink /> } : null}
-          noMatch={all.length > 0 && shown.length === 0 ? () => setTokens([]) : null}
+          empty={
+            rows.length === 0 && tokens.length === 0 && !history.more
+              ? { why: t('requests.empty'), action: <KeysLink /> }
+              : null
+          }
+          noMatch={rows.length === 0 && tokens.length > 0 && !history.more ? () => setTokens([]) : null}
         >
-          <DataTable
-            label={t('page.requests')}
-            className="compact"
-            columns={columns}
-            rows={shown}
-            rowKey={(row) => row.id}
-            selected={place.target}
-            onOpen={(row) => {
-              setFrozen(frozen ?? all);
-              go('requests', row.id);
-            }}
-          />
+          {rows.length > 0 && (
+            <DataTable
+              label={t('page.requests')}
+              className="compact"
+              columns={columns}
+              rows={rows}
+              rowKey={(row) => row.id}
+              selected={place.target}
+              onOpen={(row) => {
+                setHeld({ under, rows });
+                go('requests', row.id, filters);
+              }}
+            />
+          )}
         </Panel>
+        <p className="row quiet">
+          {history.more && (
+            <button type="button" className="link" disabled={history.asking} onClick={history.loadOlder}>
+              {t(history.asking ? 'requests.loading' : 'requests.older')}
+            </button>
+          )}
+          <small>
+            {history.more && history.lookedToMs !== null && tokens.length > 0
+              ? t('requests.lookedTo', { count: f.number(rows.length), at: f.moment(history.lookedToMs) })
+              : t(history.more ? 'requests.count' : 'requests.countAll', { count: f.number(rows.length) })}
+          </small>
+        </p>
       </div>
-      {place.target && <TraceSide key={place.target} id={place.target} onClose={() => go('requests')} />}
+      {place.target && <TraceSide key={place.target} id={place.target} onClose={() => go('requests', null, filters)} />}
+    </div>
+  );
+}
+
+/** What of a filter cannot mean what was typed. */
+function Doubts({ tokens }: { readonly tokens: readonly FilterToken[] }): ReactElement | null {
+  const { t } = useI18n();
+  const doubts = tokens.flatMap((token) => {
+    const doubt = doubtOf(token);
+    return doubt ? [{ token: tokenText(token), doubt }] : [];
+  });
+  if (doubts.length === 0) return null;
+  return (
+    <div role="status">
+      {doubts.map(({ token, doubt }) => (
+        <Note key={token} tone="warn">
+          {doubt.about === 'field'
+            ? t('requests.noField', { field: doubt.name, token, fields: FILTER_FIELDS.join(', ') })
+            : t('requests.noValue', { field: doubt.name, token, values: doubt.values.join(', ') })}
+        </Note>
+      ))}
     </div>
   );
 }
@@ -85,12 +131,6 @@ export function RequestsPage(): ReactElement {
 function KeysLink(): ReactElement {
   const { t } = useI18n();
   return <a href={placeHash('keys')}>{t('go.look', { page: t('page.keys') })}</a>;
-}
-
-function newestFirst(live: readonly RequestView[], stored: readonly RequestView[]): RequestView[] {
-  const known = new Map(stored.map((row) => [row.id, row]));
-  for (const row of live) known.set(row.id, row);
-  return [...known.values()].sort((a, b) => b.atMs - a.atMs || (a.id < b.id ? 1 : -1));
 }
 
 function FilterField(props: {

@@ -31,17 +31,24 @@ export interface Place {
   readonly target: string | null;
 }
 
-/** `#/fleet/node-1` -> page and target. Anything else is the overview. */
+/** `#/fleet/node-1` -> page and target. Anything else is the overview. What a page is filtered by follows a `?`. */
 export function parsePlace(hash: string, pages: readonly PageId[]): Place {
-  const [, page = '', ...rest] = hash.replace(/^#/, '').split('/');
+  const [, page = '', ...rest] = (hash.replace(/^#/, '').split('?', 1)[0] ?? '').split('/');
   const target = rest.length > 0 ? safeDecode(rest.join('/')) : null;
   if (page === 'welcome') return { page, target: null };
   const known = pages.find((id) => id === page);
   return known ? { page: known, target: target === '' ? null : target } : { page: 'overview', target: null };
 }
 
-export function placeHash(page: Place['page'], target: string | null = null): string {
-  return target === null ? `#/${page}` : `#/${page}/${encodeURIComponent(target)}`;
+export function placeHash(page: Place['page'], target: string | null = null, filters: readonly string[] = []): string {
+  const place = target === null ? `#/${page}` : `#/${page}/${encodeURIComponent(target)}`;
+  return filters.length === 0 ? place : `${place}?${filters.map((one) => `f=${encodeURIComponent(one)}`).join('&')}`;
+}
+
+/** What a page is filtered by: it stays over a reload, in a bookmark and on the way back. */
+export function filtersOf(hash: string): readonly string[] {
+  const asked = hash.indexOf('?');
+  return asked < 0 ? [] : new URLSearchParams(hash.slice(asked + 1)).getAll('f');
 }
 
 function safeDecode(part: string): string | null {

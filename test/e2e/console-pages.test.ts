@@ -146,7 +146,7 @@ describeWithChromium('the console in Chromium', () => {
       script: fullScript({
         'keys.list': () => ({ keys: [] }),
         'spaces.list': () => ({ spaces: [] }),
-        'requests.list': () => ({ requests: [], more: false }),
+        'requests.list': () => ({ requests: [], more: false, lookedTo: null }),
       }),
     });
     for (const [place, words] of [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { matchesAll, parseToken } from '../../preload/contract/request-filter.ts';
 import type { TopicName, TopicUpdate } from '../../preload/contract.ts';
 import { onKey, SEQUENCE_MS } from '../../renderer/app/shortcuts.ts';
-import { matchesAll, parseToken } from '../../renderer/pages/request-filter.ts';
 import { names, numberOrNull, patchOf } from '../../renderer/pages/role-side.tsx';
 import { setups } from '../../renderer/pages/setups.ts';
 import { applyUpdate, type TopicState } from '../../renderer/state/apply-update.ts';

@@ -1,5 +1,6 @@
 import { said, together } from '../../main/domain/said.ts';
-import type { TopicUpdate } from '../../preload/contract.ts';
+import { matchesAll, parseToken } from '../../preload/contract/request-filter.ts';
+import type { Input, TopicUpdate } from '../../preload/contract.ts';
 import * as data from './console-data.ts';
 import type { Script, Topics } from './console-page.ts';
 
@@ -98,7 +99,11 @@ export function fullScript(over: Script = {}): Script {
     'gate.history': (input) => data.gateHistory((input as { providerId: string }).providerId),
     'gate.verify': () => ({ started: [] }),
     'keys.list': () => ({ keys: [...data.KEYS] }),
-    'requests.list': () => ({ requests: [...data.REQUESTS], more: false }),
+    'requests.list': (input) => {
+      const { matching = '' } = input as Input<'requests.list'>;
+      const tokens = matching.split('\n').flatMap((line) => parseToken(line) ?? []);
+      return { requests: data.REQUESTS.filter((row) => matchesAll(row, tokens)), more: false, lookedTo: null };
+    },
     'requests.get': () => data.TRACE,
     'events.list': () => ({ events: [], more: false }),
     'cloud.status': () => data.CLOUD,

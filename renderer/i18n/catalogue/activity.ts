@@ -14,6 +14,22 @@ export const activity = {
     en: 'No request yet. Point a tool at the endpoint; Keys has the lines to paste.',
     fr: 'Aucune requête. Branchez un outil ; la page Clés donne les lignes à coller.',
   },
+  'requests.older': { en: 'Load older', fr: 'Charger les précédentes' },
+  'requests.loading': { en: 'Loading…', fr: 'Chargement…' },
+  'requests.count': { en: 'The newest {count} requests', fr: 'Les {count} requêtes les plus récentes' },
+  'requests.countAll': { en: '{count} requests, all that are kept', fr: '{count} requêtes, toutes celles conservées' },
+  'requests.lookedTo': {
+    en: '{count} match, of what arrived since {at}',
+    fr: '{count} correspondent, parmi celles arrivées depuis le {at}',
+  },
+  'requests.noField': {
+    en: 'There is no field “{field}”: “{token}” is looked for as a word. Fields: {fields}.',
+    fr: 'Le champ « {field} » n’existe pas : « {token} » est cherché comme un mot. Champs : {fields}.',
+  },
+  'requests.noValue': {
+    en: 'Nothing is ever “{token}”. Values of {field}: {values}.',
+    fr: 'Rien n’est jamais « {token} ». Valeurs de {field} : {values}.',
+  },
   'requests.role': { en: 'Role', fr: 'Rôle' },
   'requests.model': { en: 'Model', fr: 'Modèle' },
   'requests.route': { en: 'Route', fr: 'Voie' },

@@ -1,4 +1,10 @@
-import type { RequestView } from '../../preload/contract.ts';
+import { PRIORITY_CLASSES, ROLE_IDS } from './names.ts';
+import type { RequestView } from './requests.ts';
+
+/**
+ * The words that a list of requests is filtered with: one meaning for the rows that a console holds and for those the core keeps.
+ * No schema here: it runs in the window too.
+ */
 
 /** Fields a filter may name, as in `role:embedding`. Without a field every one is looked at. */
 export const FILTER_FIELDS = [
@@ -30,6 +36,29 @@ export function parseToken(typed: string): FilterToken | null {
 
 export const tokenText = (token: FilterToken): string =>
   token.field === null ? token.value : `${token.field}:${token.value}`;
+
+/** Values of the fields that have few. */
+const VALUES: Readonly<Partial<Record<FilterField, readonly string[]>>> = {
+  role: ROLE_IDS,
+  route: ['local', 'cloud', 'overflowed'],
+  outcome: ['ok', 'failed', 'cancelled'],
+  class: PRIORITY_CLASSES,
+};
+
+export type TokenDoubt =
+  | { readonly about: 'field'; readonly name: string }
+  | { readonly about: 'value'; readonly name: string; readonly values: readonly string[] };
+
+/** Why a token may not mean what its author thinks: a field that there is not, a value that its field never has. */
+export function doubtOf(token: FilterToken): TokenDoubt | null {
+  if (token.field === null) {
+    // A model has a colon too; its digits or dots tell it from a field (`qwen3:8b`).
+    const name = /^([a-z]+):/.exec(token.value)?.[1];
+    return name === undefined ? null : { about: 'field', name };
+  }
+  const values = VALUES[token.field];
+  return !values || values.includes(token.value) ? null : { about: 'value', name: token.field, values };
+}
 
 function fieldOf(row: RequestView, field: FilterField): string {
   switch (field) {
