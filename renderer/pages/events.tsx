@@ -21,10 +21,11 @@ export function EventsPage(): ReactElement {
   const { transport } = useConsole();
   const live = useTopic('events');
   const verdicts = useTopic('gate');
-  const titles = useMemo(
-    () => new Map((verdicts ?? []).map((row) => [row.providerId, i18n.named(row.title)])),
-    [verdicts, i18n],
+  const nodes = useTopic('nodes');
+  const titles = useSteadyNames(
+    useMemo(() => (verdicts ?? []).map((row) => [row.providerId, i18n.named(row.title)] as const), [verdicts, i18n]),
   );
+  const machines = useSteadyNames(useMemo(() => (nodes ?? []).map((node) => [node.id, node.name] as const), [nodes]));
   // What the live log has forgotten meanwhile stays here, so that the list has no hole.
   const held = useRef<readonly EventView[]>([]);
   const [loaded, setLoaded] = useState<readonly EventView[]>([]);
@@ -39,7 +40,10 @@ export function EventsPage(): ReactElement {
   }, [loaded, live]);
   // Typing goes on while a long log is searched.
   const searched = useDeferredValue(search);
-  const shown = useMemo(() => filterEvents(all, least, searched, i18n), [all, least, searched, i18n]);
+  const shown = useMemo(
+    () => filterEvents(all, least, searched, i18n, { providers: titles, machines }),
+    [all, least, searched, i18n, titles, machines],
+  );
   const hasLive = live !== undefined;
   // biome-ignore lint/correctness/useExhaustiveDependencies: asked once, of what was there first
   useEffect(() => {
@@ -126,6 +130,13 @@ export function EventsPage(): ReactElement {
       </p>
     </div>
   );
+}
+
+/** Names by id. It stays the same while they do, however often their rows come: a long log is searched with it. */
+function useSteadyNames(names: readonly (readonly [string, string])[]): ReadonlyMap<string, string> {
+  const content = JSON.stringify(names);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: by what they say, not by which array says it
+  return useMemo(() => new Map(names), [content]);
 }
 
 function EventList(props: {

@@ -83,16 +83,39 @@ function hayOf(event: EventView, telling: Telling): string {
   return hay;
 }
 
-/** Events of at least a severity that contain a text, in any case. */
+/** Whom events are about, by the ids that they carry: shown in front of a sentence that says "it". */
+export interface Subjects {
+  readonly providers: ReadonlyMap<string, string>;
+  readonly machines: ReadonlyMap<string, string>;
+}
+const NOBODY: Subjects = { providers: new Map(), machines: new Map() };
+
+/** Events of at least a severity that contain a text, in any case: in the sentence, or in whom it is about. */
 export function filterEvents(
   events: readonly EventView[],
   least: Least,
   search: string,
   telling: Telling = AS_STORED,
+  subjects: Subjects = NOBODY,
 ): readonly EventView[] {
   const wanted = search.trim().toLowerCase();
   if (least === 'info' && wanted === '') return events;
-  return events.filter(
-    (event) => RANK[event.severity] >= RANK[least] && (wanted === '' || hayOf(event, telling).includes(wanted)),
-  );
+  const providers = lowered(subjects.providers);
+  const named = new Set([...matching(providers, wanted), ...matching(lowered(subjects.machines), wanted)]);
+  // From the end of the subject over into the sentence, as both stand there.
+  const spans = wanted.includes(': ');
+  const matches = (event: EventView): boolean => {
+    if (event.providerId !== null && named.has(event.providerId)) return true;
+    if (event.nodeId !== null && named.has(event.nodeId)) return true;
+    const hay = hayOf(event, telling);
+    if (hay.includes(wanted)) return true;
+    return spans && `${providers.get(event.providerId ?? '') ?? ''}: ${hay}`.includes(wanted);
+  };
+  return events.filter((event) => RANK[event.severity] >= RANK[least] && (wanted === '' || matches(event)));
 }
+
+const lowered = (names: ReadonlyMap<string, string>) =>
+  new Map([...names].map(([id, name]) => [id, name.toLowerCase()] as const));
+
+const matching = (names: ReadonlyMap<string, string>, wanted: string): readonly string[] =>
+  [...names].filter(([, name]) => name.includes(wanted)).map(([id]) => id);

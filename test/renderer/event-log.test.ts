@@ -71,4 +71,26 @@ describe('a filter of events', () => {
     expect(ids(filterEvents(all, 'error', 'openrouter'))).toEqual([]);
     expect(filterEvents(all, 'info', '')).toBe(all);
   });
+
+  it('looks at whom an event is about too, and over into its sentence, as both stand in the row', () => {
+    const all = [
+      event(1, 'a', { providerId: 'p1', sentence: 'Was checked: fits.' }),
+      event(2, 'b', { providerId: 'p2', sentence: 'Was checked: fits.' }),
+      event(3, 'c', { nodeId: 'n1', sentence: 'It was lost.' }),
+    ];
+    const subjects = {
+      providers: new Map([
+        ['p1', 'Qwen3-Embedding on attic'],
+        ['p2', 'bge-m3 on lab-box'],
+      ]),
+      machines: new Map([['n1', 'Garage']]),
+    };
+    const found = (search: string) => ids(filterEvents(all, 'info', search, undefined, subjects));
+    expect(found('qwen3')).toEqual(['a']);
+    expect(found('LAB-box')).toEqual(['b']);
+    expect(found('garage')).toEqual(['c']);
+    expect(found('attic: was checked')).toEqual(['a']);
+    expect(found('checked')).toEqual(['a', 'b']);
+    expect(found('attic checked')).toEqual([]);
+  });
 });
