@@ -41,7 +41,7 @@ const Facts: z.ZodType<PushFacts> = z.object({
 export interface OpenCloudOptions {
   readonly clock: Clock;
   readonly random: Random;
-  readonly store: Pick<Store, 'budget' | 'settings'>;
+  readonly store: Pick<Store, 'access' | 'budget' | 'settings'>;
   readonly events: EventSink;
   readonly agents: AgentPort;
   readonly roles: () => Readonly<Record<RoleId, RoleSettings>>;
@@ -125,7 +125,12 @@ export function openCloud(options: OpenCloudOptions): OpenCloud {
     if (status?.keyRefused === true) return 'refused';
     return status?.key === 'stale' ? 'stale' : 'missing';
   };
-  const projectCaps = new ProjectCaps(store.settings, (project, caps) => service.setCaps('project', project, caps));
+  const projectCaps = new ProjectCaps({
+    store: store.settings,
+    events: options.events,
+    projects: () => store.access.projects().map(({ id }) => id),
+    apply: (project, caps) => service.setCaps('project', project, caps),
+  });
   const applyCaps = () => {
     const roles = options.roles();
     for (const role of ROLE_IDS) service.setCaps('role', role, roles[role].spendCaps);

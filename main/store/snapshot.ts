@@ -75,10 +75,14 @@ export class Snapshot {
       }
     }
     if (!name.startsWith(SETTINGS)) return;
+    const settings = name.slice(SETTINGS.length);
     if (value === undefined) {
-      const settings = name.slice(SETTINGS.length);
-      this.#problems = [...this.#problems, said('store_settings_unread', { settings })];
-    } else this.#settings.set(name.slice(SETTINGS.length), { version, value });
+      const says =
+        settings === 'project-caps' ? said('project_caps_unread') : said('store_settings_unread', { settings });
+      this.#problems = [...this.#problems, says];
+    }
+    // Kept as null: that there is such a row, and nobody knows what it says, is not the same as none.
+    this.#settings.set(settings, { version, value: value ?? null });
   }
 
   settings(name: string): Versioned<Json> | null {

@@ -33,7 +33,8 @@ beforeEach(async () => {
   const store = {
     budget: { load: () => null, save: () => undefined },
     settings: { get: () => null, put: async () => 1 },
-  } as unknown as Pick<Store, 'budget' | 'settings'>;
+    access: { projects: () => [] },
+  } as unknown as Pick<Store, 'access' | 'budget' | 'settings'>;
   cloud = openCloud({
     clock: realClock,
     random: () => 0.5,

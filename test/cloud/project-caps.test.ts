@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { ProjectCaps } from '../../main/cloud/project-caps.ts';
+import type { NewEvent } from '../../main/domain/events.ts';
 import type { ProjectId } from '../../main/domain/ids.ts';
 import type { SpendCaps } from '../../main/domain/roles.ts';
 import type { Json, SettingsStore } from '../../main/store/ports.ts';
@@ -22,15 +23,29 @@ function settings(): SettingsStore & { full: boolean } {
 
 function stored(store: SettingsStore): Record<string, SpendCaps> {
   const found: Record<string, SpendCaps> = {};
-  new ProjectCaps(store, (project, caps) => {
+  capsIn(store, (project, caps) => {
     found[project] = caps;
   }).start();
   return found;
 }
 
+/** Of a house with the projects `one` and `two`. */
+function capsIn(
+  store: SettingsStore,
+  apply: (project: ProjectId, caps: SpendCaps) => void = () => {},
+  events: NewEvent[] = [],
+): ProjectCaps {
+  return new ProjectCaps({
+    store,
+    events: { record: (event) => events.push(event) },
+    projects: () => ['one', 'two'] as ProjectId[],
+    apply,
+  });
+}
+
 test('caps that are set at once are all kept', async () => {
   const store = settings();
-  const caps = new ProjectCaps(store, () => {});
+  const caps = capsIn(store);
   await Promise.all([
     caps.change('one' as ProjectId, { dayUsd: 1 }),
     caps.change('two' as ProjectId, { dayUsd: 2 }),
@@ -42,7 +57,7 @@ test('caps that are set at once are all kept', async () => {
 test('a cap that the store refuses is not applied, and does not hold up the next one', async () => {
   const store = settings();
   const applied: string[] = [];
-  const caps = new ProjectCaps(store, (project) => applied.push(project));
+  const caps = capsIn(store, (project) => applied.push(project));
   store.full = true;
   await expect(caps.change('one' as ProjectId, { dayUsd: 1 })).rejects.toThrow('disk full');
   store.full = false;
@@ -57,6 +72,29 @@ test('a cap that is there and cannot be understood lets nothing be spent, and ta
   await store.put('project-caps', { good, odd: { dayUsd: 'ten', monthUsd: 5 }, none: null });
   const nothing = { dayUsd: 0, monthUsd: 0 };
   expect(stored(store)).toEqual({ good, odd: nothing, none: nothing });
-  await new ProjectCaps(store, () => {}).change('odd' as ProjectId, { dayUsd: 10, monthUsd: null });
+  await capsIn(store).change('odd' as ProjectId, { dayUsd: 10, monthUsd: null });
   expect(stored(store)).toMatchObject({ good, odd: { dayUsd: 10, monthUsd: null } });
+});
+
+test.each([[null], ['torn'], [[]]])(
+  'caps that are %j let no project spend, and say what to do, until each is set again',
+  async (row) => {
+    const store = settings();
+    await store.put('project-caps', row);
+    const nothing = { dayUsd: 0, monthUsd: 0 };
+    expect(stored(store)).toEqual({ one: nothing, two: nothing });
+    const events: NewEvent[] = [];
+    capsIn(store, undefined, events).start();
+    expect(events).toMatchObject([{ code: 'project_caps_unread', severity: 'error', needsPerson: true }]);
+    await capsIn(store).change('one' as ProjectId, { dayUsd: 10, monthUsd: null });
+    expect(stored(store)).toEqual({ one: { dayUsd: 10, monthUsd: null }, two: nothing });
+    capsIn(store, undefined, events).start();
+    expect(events).toHaveLength(1);
+  },
+);
+
+test('no caps at all are no damage', () => {
+  const events: NewEvent[] = [];
+  capsIn(settings(), undefined, events).start();
+  expect(events).toEqual([]);
 });

@@ -168,6 +168,21 @@ describe('with a damaged database', () => {
     expect(store.health().problems.map(({ code }) => code)).toContain('store_budget_unread');
   });
 
+  it('tells that settings cannot be read, and that they are something else than none', async () => {
+    const folder = scratchFolder();
+    const clock = new ManualClock();
+    const first = await startedStore(folder, { clock });
+    await first.settings.put('project-caps', { one: { dayUsd: 1, monthUsd: null } });
+    await first.stop();
+    const db = new Database(dataFiles(folder).database);
+    db.prepare("UPDATE documents SET body = '{torn' WHERE name = 'settings:project-caps'").run();
+    db.close();
+    const store = await startedStore(folder, { clock });
+    expect(store.settings.get('project-caps')).toMatchObject({ value: null });
+    expect(store.settings.get('endpoint')).toBeNull();
+    expect(store.health().problems.map(({ code }) => code)).toContain('project_caps_unread');
+  });
+
   it('switches a role off, and keeps it local, when its settings cannot be understood', async () => {
     const folder = scratchFolder();
     const clock = new ManualClock();

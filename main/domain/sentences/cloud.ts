@@ -160,6 +160,10 @@ export const CLOUD = {
     en: '{name} reports a number of a push that was never counted here, so it gets no cloud work. Restart its agent, then enter the key again.',
     fr: '{name} annonce un numéro d’envoi jamais compté ici et ne reçoit aucun travail du cloud. Redémarrez son agent, puis saisissez de nouveau la clé.',
   },
+  project_caps_unread: {
+    en: 'The spending caps of projects cannot be read. No project may spend in the cloud until its cap is set again on the Budget page.',
+    fr: 'Les plafonds de dépense des projets sont illisibles. Aucun projet ne peut dépenser dans le cloud avant que son plafond soit de nouveau fixé sur la page Budget.',
+  },
   no_key_agent_again: {
     en: 'No agent holds the OpenRouter key. Enter it again on the Keys page.',
     fr: 'Aucun agent ne tient la clé OpenRouter. Saisissez-la de nouveau sur la page Clés.',
