@@ -77,11 +77,6 @@ export class MemoryKeyLimits implements KeyLimits {
     account.spentUsd = this.#spentToday(account) + usd;
   }
 
-  /** Forgets a revoked key. */
-  forget(keyId: string): void {
-    this.#accounts.delete(keyId);
-  }
-
   #account(keyId: string): Account {
     let account = this.#accounts.get(keyId);
     if (account === undefined) {
