@@ -12,7 +12,7 @@ import { Limit } from './limit.ts';
 import { ageOf, type BudgetMemory } from './memory.ts';
 import type { CallOutcome, Decision, Permit, PermitAsk, Reaction, RefusalReason, Refused } from './permit.ts';
 import type { BudgetRecord, BudgetSnapshot } from './snapshot.ts';
-import { Spend, type SpendScope, type SpendState } from './spend.ts';
+import { Spend, type SpendLine, type SpendScope, type SpendState } from './spend.ts';
 import { Suggestion } from './suggestion.ts';
 import { type AccountFacts, NOTHING_KNOWN, trustedRpm } from './trust.ts';
 import { type DeclaredAsk, Waiting } from './waiting.ts';
@@ -281,6 +281,11 @@ export class Budget {
     };
   }
 
+  /** Spending and caps of roles and projects, as `snapshot` has them. */
+  spendLines(): readonly SpendLine[] {
+    return this.#spend.report(this.#clock.wallMs());
+  }
+
   spendState(): SpendState {
     return this.#spend.state(this.#clock.wallMs());
   }
@@ -372,7 +377,7 @@ export class Budget {
       share: Number.isFinite(share) ? share : null,
       projects: this.#waiting.projects(),
       circuits: this.#circuits.open(nowMs).map((circuit) => describeCircuit(circuit, wall)),
-      spend: this.#spend.report(this.#clock.wallMs()),
+      spend: this.spendLines(),
       records: this.#diary.records,
     };
   }

@@ -1,6 +1,7 @@
 import type { SpendCaps } from '../domain/roles.ts';
 
 export type SpendScope = 'role' | 'project';
+export type Period = 'day' | 'month';
 
 /** What a model costs, in USD per token, per request and per rerank search. Null: unknown. */
 export interface ModelPrice {
@@ -37,7 +38,14 @@ export interface SpendRefusal {
   readonly reason: 'spend_cap' | 'price_unknown';
   readonly scope: SpendScope;
   readonly id: string;
-  readonly period: 'day' | 'month';
+  readonly period: Period;
+}
+
+export interface CapReached {
+  readonly reason: 'spend_cap' | 'price_unknown';
+  readonly period: Period;
+  readonly capUsd: number;
+  readonly untilWallMs: number;
 }
 
 /** Survives a restart as JSON. Keys of `spent`: `<scope>|<id>|<YYYY-MM-DD or YYYY-MM>`. */
@@ -48,6 +56,13 @@ export interface SpendState {
 
 /** Months with spending that are kept; a cap looks at one. */
 const KEPT_MONTHS = 2;
+
+/** A cap that the last call did not fit under, and the call's estimate (null: without a price). */
+interface Stop {
+  readonly period: Period;
+  readonly key: string;
+  readonly estimateUsd: number | null;
+}
 
 interface Reservation {
   readonly usd: number;
@@ -64,6 +79,7 @@ export class Spend {
   readonly #reserved = new Map<string, number>();
   readonly #reservations = new Map<string, Reservation>();
   readonly #caps = new Map<string, SpendCaps>();
+  readonly #stops = new Map<string, Stop>();
   #revision = 0;
 
   constructor(state: SpendState | null = null) {
@@ -90,16 +106,42 @@ export class Spend {
         ['month', caps.monthUsd],
       ] as const) {
         if (cap === null) continue;
-        if (estimateUsd === null) return { reason: 'price_unknown', scope, id, period };
-        const total = this.total(scope, id, period, wallMs);
-        if (total.spentUsd + total.reservedUsd + estimateUsd > cap + 1e-9)
-          return { reason: 'spend_cap', scope, id, period };
+        if (this.#fits(scope, id, period, cap, estimateUsd, wallMs)) continue;
+        this.#stops.set(`${scope}|${id}`, { period, key: periodKey(period, wallMs), estimateUsd });
+        return { reason: estimateUsd === null ? 'price_unknown' : 'spend_cap', scope, id, period };
       }
     }
     return null;
   }
 
+  #fits(scope: SpendScope, id: string, period: Period, cap: number, estimateUsd: number | null, wallMs: number) {
+    if (estimateUsd === null) return false;
+    const total = this.total(scope, id, period, wallMs);
+    return total.spentUsd + total.reservedUsd + estimateUsd <= cap + 1e-9;
+  }
+
+  /** The cap that keeps calls of this scope from starting, and until when: it is spent, or the last call asked for did not fit. */
+  #reached(scope: SpendScope, id: string, wallMs: number): CapReached | null {
+    const caps = this.#caps.get(`${scope}|${id}`);
+    const stop = this.#stops.get(`${scope}|${id}`);
+    for (const [period, cap] of [
+      ['month', caps?.monthUsd ?? null],
+      ['day', caps?.dayUsd ?? null],
+    ] as const) {
+      if (cap === null) continue;
+      const untilWallMs = endOf(period, wallMs);
+      if (cap > 0 && this.total(scope, id, period, wallMs).spentUsd >= cap)
+        return { reason: 'spend_cap', period, capUsd: cap, untilWallMs };
+      if (stop?.period !== period || stop.key !== periodKey(period, wallMs)) continue;
+      if (this.#fits(scope, id, period, cap, stop.estimateUsd, wallMs)) continue;
+      const reason = stop.estimateUsd === null ? 'price_unknown' : 'spend_cap';
+      return { reason, period, capUsd: cap, untilWallMs };
+    }
+    return null;
+  }
+
   reserve(call: string, role: string, project: string, estimateUsd: number | null, wallMs: number): void {
+    for (const [scope, id] of scopesOf(role, project)) this.#stops.delete(`${scope}|${id}`);
     const keys = scopesOf(role, project).flatMap(([scope, id]) => [
       `${scope}|${id}|${dayOf(wallMs)}`,
       `${scope}|${id}|${monthOf(wallMs)}`,
@@ -136,10 +178,10 @@ export class Spend {
   total(
     scope: SpendScope,
     id: string,
-    period: 'day' | 'month',
+    period: Period,
     wallMs: number,
   ): { readonly spentUsd: number; readonly reservedUsd: number } {
-    const key = `${scope}|${id}|${period === 'day' ? dayOf(wallMs) : monthOf(wallMs)}`;
+    const key = `${scope}|${id}|${periodKey(period, wallMs)}`;
     return { spentUsd: this.#spent.get(key) ?? 0, reservedUsd: this.#reserved.get(key) ?? 0 };
   }
 
@@ -158,6 +200,7 @@ export class Spend {
         day: this.total(scope, id, 'day', wallMs),
         month: this.total(scope, id, 'month', wallMs),
         caps: this.#caps.get(key) ?? { dayUsd: null, monthUsd: null },
+        reached: this.#reached(scope, id, wallMs),
       };
     });
   }
@@ -186,6 +229,8 @@ export interface SpendLine {
   readonly day: { readonly spentUsd: number; readonly reservedUsd: number };
   readonly month: { readonly spentUsd: number; readonly reservedUsd: number };
   readonly caps: SpendCaps;
+  /** Null: a call like the last may start. */
+  readonly reached: CapReached | null;
 }
 
 function scopesOf(role: string, project: string): readonly (readonly [SpendScope, string])[] {
@@ -193,6 +238,16 @@ function scopesOf(role: string, project: string): readonly (readonly [SpendScope
     ['role', role],
     ['project', project],
   ];
+}
+
+function periodKey(period: Period, wallMs: number): string {
+  return period === 'day' ? dayOf(wallMs) : monthOf(wallMs);
+}
+
+function endOf(period: Period, wallMs: number): number {
+  const date = new Date(wallMs);
+  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
+  return period === 'day' ? Date.UTC(year, month, day + 1) : Date.UTC(year, month + 1, 1);
 }
 
 function monthOfKey(key: string): string {

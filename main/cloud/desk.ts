@@ -120,8 +120,17 @@ export class CloudRoom implements CloudDesk {
   }
 
   spentUsd(role: RoleId): { readonly dayUsd: number | null; readonly monthUsd: number | null } {
-    const line = this.#options.budget.snapshot().spend.find((spend) => spend.scope === 'role' && spend.id === role);
+    const line = this.#options.budget.budget.spendLines().find(({ scope, id }) => scope === 'role' && id === role);
     return { dayUsd: line?.day.spentUsd ?? 0, monthUsd: line?.month.spentUsd ?? 0 };
+  }
+
+  cappedOut(): ReturnType<CloudDesk['cappedOut']> {
+    return this.#options.budget.budget.spendLines().flatMap(({ scope, id, reached }) => {
+      if (reached === null) return [];
+      const { reason, period, capUsd, untilWallMs: untilMs } = reached;
+      const name = scope === 'role' ? id : this.#options.projectName(id as ProjectId);
+      return [{ scope, id, name, reason, period, capUsd, untilMs }];
+    });
   }
 
   offered(model: string): { readonly offered: boolean | null; readonly nearest: readonly string[] } {

@@ -19,6 +19,16 @@ export interface CloudDesk {
   /** When the whole account rested since then, oldest first; epoch ms. */
   cooldowns(sinceMs: number): readonly { readonly fromMs: number; readonly toMs: number }[];
   spentUsd(role: RoleId): { readonly dayUsd: number | null; readonly monthUsd: number | null };
+  /** Whose spend cap keeps paid calls from starting now, and until when. */
+  cappedOut(): readonly {
+    readonly scope: 'role' | 'project';
+    readonly id: string;
+    readonly name: string;
+    readonly reason: 'spend_cap' | 'price_unknown';
+    readonly period: 'day' | 'month';
+    readonly capUsd: number;
+    readonly untilMs: number;
+  }[];
   /** Is the role's cloud model offered; null when the catalogue could not be asked. */
   offered(model: string): { readonly offered: boolean | null; readonly nearest: readonly string[] };
   /**

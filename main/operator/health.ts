@@ -1,18 +1,18 @@
 import type { HealthView } from '../../preload/contract.ts';
+import { providerId } from '../domain/ids.ts';
+import type { Provider } from '../domain/provider.ts';
 import { ROLE_IDS } from '../domain/roles.ts';
-import { type Said, said, told } from '../domain/said.ts';
+import { said, told } from '../domain/said.ts';
 import { saidBy } from '../gate/verdict.ts';
+import { type Item, SHOWS_AFTER_MS, titled } from './health-item.ts';
+import { capItems, unservedItems } from './health-roles.ts';
 import type { House } from './house.ts';
 
-/** What a room says is wrong; when it began is looked up. */
-type Item = Omit<HealthView, 'sinceMs' | 'target'> & { readonly sinceMs?: number; readonly target?: string | null };
-
-/** A machine that just went is given a moment: a restart of an agent is no reason to look up. */
-const UNREACHABLE_SHOWS_MS = 15_000;
+const EMBED_ROLES = ['embedding', 'code-embedding'] as const;
 
 /** What is wrong now and what needs a person; made from the rooms' states, so that an item goes when its cause does. */
 export function healthItems(house: House): readonly HealthView[] {
-  const rooms = [storeItems, discoveryItems, nodeItems, gateItems, spaceItems, cloudItems];
+  const rooms = [storeItems, discoveryItems, nodeItems, gateItems, spaceItems, unservedItems, cloudItems, capItems];
   return rooms
     .flatMap((room) => room(house))
     .map((item) => ({
@@ -75,7 +75,7 @@ function nodeItems(house: House): Item[] {
     const { state, problem, id, name, stateSinceMs } = node;
     if (state === 'ready' || state === 'draining' || state === 'maintenance') return [];
     const mayBeShort = state === 'unreachable' || state === 'unknown';
-    if (mayBeShort && wallMs - stateSinceMs < UNREACHABLE_SHOWS_MS) return [];
+    if (mayBeShort && wallMs - stateSinceMs < SHOWS_AFTER_MS) return [];
     return [
       {
         id: `node-${id}`,
@@ -100,10 +100,15 @@ function gateItems(house: House): Item[] {
     if (verdict.kind === 'pass' || verdict.kind === 'pass-reduced' || verdict.kind === 'unverified') return [];
     const entry = house.catalogue().byId.get(verdict.provider)?.provider;
     if (!entry) return [];
-    // With `auto` every encoder is looked at; that one of another width serves another role is no fault. One that fitted and does not
-    // any more is.
-    const isOther = verdict.kind === 'dimension-mismatch' && verdict.lastGoodAtMs === null;
-    if (isOther && house.roles()[entry.role].localModels === 'auto') return [];
+    const { role } = entry;
+    // Of a space that is retained nobody misses anything: it is answered by those that passed it.
+    const space = house.gate.roleSpace(role);
+    if (space.state !== 'founded' || space.space.id !== verdict.space) return [];
+    // With `auto` every encoder is looked at; that one of another width, or one at work in another role, does not belong here is no
+    // fault. One that fitted and does not any more is.
+    const looksOnly = entry.kind === 'local' && house.roles()[role].localModels === 'auto';
+    const isOther = verdict.kind === 'dimension-mismatch' || servesElsewhere(entry, house);
+    if (looksOnly && isOther && verdict.lastGoodAtMs === null) return [];
     // An upstream's vectors are the same whichever machine asks for them: one thing to do, told once.
     const [about, name] =
       entry.kind === 'cloud' ? [entry.model, 'OpenRouter'] : [verdict.provider as string, entry.nodeName];
@@ -115,7 +120,7 @@ function gateItems(house: House): Item[] {
         id,
         code: `gate_${verdict.kind}`,
         severity: 'warn',
-        ...titled(said('title_gate', { model: entry.model.slice(0, 512), name })),
+        ...titled(said('title_gate', { model: entry.model.slice(0, 128), name: name.slice(0, 64), role })),
         ...told(saidBy(verdict)),
         needsPerson: verdict.kind !== 'probe-failed',
         page: 'gate',
@@ -128,8 +133,19 @@ function gateItems(house: House): Item[] {
   });
 }
 
+/** The same encoder answers for another role, or could found its space. */
+function servesElsewhere({ role, node, engine, model }: Provider, house: House): boolean {
+  return EMBED_ROLES.some((other) => {
+    if (other === role || !house.roles()[other].enabled) return false;
+    const id = providerId(other, node, engine, model);
+    const space = house.gate.roleSpace(other);
+    if (space.state === 'founded') return house.gate.admitted(id, space.space.id);
+    return space.state === 'unfounded' && space.candidates.some(({ provider }) => provider === id);
+  });
+}
+
 function spaceItems(house: House): Item[] {
-  return (['embedding', 'code-embedding'] as const).flatMap((role): Item[] => {
+  return EMBED_ROLES.flatMap((role): Item[] => {
     const space = house.gate.roleSpace(role);
     if (space.state === 'anchor-lost') {
       return [
@@ -220,8 +236,3 @@ const MISSES_KEY: Readonly<
   'key-stale': 'title_cloud_key_stale',
   refused: 'title_cloud_refused',
 };
-
-/** A title by its code, and beside it what it says in another language. */
-function titled({ sentence, ...titleSays }: Said): Pick<Item, 'title' | 'titleSays'> {
-  return { title: sentence, titleSays };
-}

@@ -1,5 +1,6 @@
+import { CLOUD_ENGINE } from '../../agent/wire/cloud.ts';
 import type { ProviderView } from '../../preload/contract.ts';
-import { ROLES } from '../domain/roles.ts';
+import { ROLES, type RoleId } from '../domain/roles.ts';
 import { said } from '../domain/said.ts';
 import type { ReasonCode } from '../router/reasons.ts';
 import type { ProviderSnapshot } from '../router/snapshot.ts';
@@ -26,6 +27,8 @@ export function standingReasons(provider: RoutedProvider, house: House): readonl
   if (!provider.present) reasons.push('model_absent');
   if (!provider.pinned) reasons.push('no_upstream_pin');
   if (provider.closed) reasons.push(provider.closed);
+  // Cloud kind at another engine costs the account nothing.
+  if (provider.engine === CLOUD_ENGINE && isCapped(provider.role, house)) reasons.push('spend_cap');
   const floor = settings.minTokensPerSecond;
   if (floor !== null && provider.tokensPerSecond !== null && provider.tokensPerSecond < floor)
     reasons.push('below_speed_floor');
@@ -34,6 +37,10 @@ export function standingReasons(provider: RoutedProvider, house: House): readonl
     if (verdict) reasons.push(verdict);
   }
   return reasons;
+}
+
+function isCapped(role: RoleId, house: House): boolean {
+  return house.cloud.cappedOut().some(({ scope, id }) => scope === 'role' && id === role);
 }
 
 /** Whether it could be given work of its role now, slots and permits aside. */

@@ -73,7 +73,8 @@ function roleView(
     queued: snapshot ? Object.values(snapshot.waiting).reduce((sum, count) => sum + count, 0) : 0,
     running: snapshot?.running ?? 0,
     oldestWaitMs: snapshot?.oldestMs ?? null,
-    waitEstimateMs: snapshot?.waitMs ?? null,
+    // Nobody there to wait for: no wait can be told.
+    waitEstimateMs: able('local') === 0 ? null : (snapshot?.waitMs ?? null),
   };
 }
 

@@ -75,6 +75,7 @@ describe('spend caps', () => {
       day: { spentUsd: 0.75, reservedUsd: 0 },
       month: { spentUsd: 0.75, reservedUsd: 0 },
       caps: none,
+      reached: null,
     });
   });
 
@@ -115,5 +116,48 @@ describe('spend caps', () => {
     const free = { promptUsd: 0, completionUsd: 0, requestUsd: 0 };
     expect(upperEstimateUsd(free, { promptBytes: 10, maxOutputTokens: 0, documents: 101 })).toBeCloseTo(0.005, 9);
     expect(upperEstimateUsd(null, { promptBytes: 10, maxOutputTokens: 0, documents: 0 })).toBeNull();
+  });
+});
+
+describe('a cap that is reached', () => {
+  const reached = (spend: Spend, wallMs = NOON) => spend.report(wallMs).find(({ id }) => id === 'rlm')?.reached ?? null;
+  const day = { reason: 'spend_cap', period: 'day', capUsd: 1, untilWallMs: NOON + 12 * HOUR };
+
+  it('is one without room for the last call that was asked for, until its day or month is over', () => {
+    const spend = new Spend();
+    spend.setCaps('role', 'rlm', { dayUsd: 1, monthUsd: null });
+    spend.reserve('c1', 'rlm', 'A', 0.5, NOON);
+    expect(spend.check('rlm', 'A', 0.5, NOON)).toBeNull();
+    expect(reached(spend)).toBeNull();
+    expect(spend.check('rlm', 'A', 0.6, NOON)).toMatchObject({ reason: 'spend_cap' });
+    expect(reached(spend)).toEqual(day);
+    // Cheaper than estimated: there is room again.
+    spend.settle('c1', 0.3);
+    expect(reached(spend)).toBeNull();
+    spend.reserve('c2', 'rlm', 'A', 0.7, NOON);
+    spend.settle('c2', 0.7);
+    expect(reached(spend)).toEqual(day);
+    expect(reached(spend, NOON + 12 * HOUR)).toBeNull();
+    spend.setCaps('role', 'rlm', { dayUsd: null, monthUsd: 1 });
+    expect(reached(spend)).toEqual({ ...day, period: 'month', untilWallMs: Date.UTC(2026, 11, 1) });
+    spend.setCaps('role', 'rlm', { dayUsd: 2, monthUsd: null });
+    expect(reached(spend)).toBeNull();
+  });
+
+  it('is forgotten once a call has fitted, and tells a price that is not known', () => {
+    const spend = new Spend();
+    spend.setCaps('role', 'rlm', { dayUsd: 1, monthUsd: null });
+    expect(spend.check('rlm', 'A', null, NOON)).toMatchObject({ reason: 'price_unknown' });
+    expect(reached(spend)).toEqual({ ...day, reason: 'price_unknown' });
+    spend.reserve('c1', 'rlm', 'A', 0.1, NOON);
+    expect(reached(spend)).toBeNull();
+  });
+
+  it('is none that nobody has asked to pass: a cap of 0', () => {
+    const spend = new Spend();
+    spend.setCaps('role', 'rlm', { dayUsd: 0, monthUsd: null });
+    expect(reached(spend)).toBeNull();
+    expect(spend.check('rlm', 'A', 0.1, NOON)).toMatchObject({ reason: 'spend_cap' });
+    expect(reached(spend)).toEqual({ ...day, capUsd: 0 });
   });
 });

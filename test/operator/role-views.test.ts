@@ -24,11 +24,13 @@ const provider = (id: string, over: object = {}) => ({
 const cloud = (id: string, over: object = {}) => provider(id, { kind: 'cloud', model: 'org/cloud', ...over });
 
 /** What of the house a role's view is made from. */
-function ready(
+function viewOf(
   role: RoleId,
   settings: object,
   providers: readonly object[],
   parkedUntil: Readonly<Record<string, number>> = {},
+  capped: readonly RoleId[] = [],
+  waitMs: number | null = null,
 ) {
   const house = {
     clock: { nowMs: () => NOW_MS, wallMs: () => NOW_MS },
@@ -36,7 +38,7 @@ function ready(
       Object.fromEntries(ROLE_IDS.map((id) => [id, { ...defaultRoleSettings(id), ...(id === role ? settings : {}) }])),
     routed: () => providers,
     router: () => ({
-      roles: [],
+      roles: [{ role, waiting: {}, oldestMs: null, running: 0, waitMs }],
       providers: Object.entries(parkedUntil).map(([id, parkedUntilMs]) => ({ provider: id, parkedUntilMs })),
     }),
     gate: {
@@ -47,11 +49,16 @@ function ready(
     cloud: {
       offered: () => ({ offered: true, nearest: [] }),
       spentUsd: () => ({ dayUsd: 0, monthUsd: 0 }),
+      cappedOut: () => capped.map((id) => ({ scope: 'role', id })),
     },
   } as unknown as House;
   const view = roleViews(house).find(({ id }) => id === role);
   if (!view) throw new Error(role);
-  const { localReady, cloudReady, serving } = TOPICS.roles.schema.parse(view);
+  return TOPICS.roles.schema.parse(view);
+}
+
+function ready(...told: Parameters<typeof viewOf>) {
+  const { localReady, cloudReady, serving } = viewOf(...told);
   return [localReady, cloudReady, serving.map(({ model, providers: count }) => `${model} ${count}`)];
 }
 
@@ -82,5 +89,20 @@ describe('what a role has ready and serves with', () => {
     const encoder = (id: string, over: object = {}) => provider(id, { role: 'embedding', model: 'bge-m3', ...over });
     const encoders = [encoder('a'), encoder('refused'), encoder('c', { kind: 'cloud', pinned: false })];
     expect(ready('embedding', { policy: 'aggregate' }, encoders)).toEqual([1, 0, ['bge-m3 1']]);
+  });
+});
+
+describe('what cannot be had', () => {
+  it('is no cloud that a spend cap keeps shut, but one that costs the account nothing', () => {
+    const both = [cloud('c', { engine: 'openrouter' }), cloud('d', { engine: 'e7', model: 'remote' })];
+    expect(ready('rlm', { policy: 'cloud' }, both)).toEqual([0, 2, ['org/cloud 1', 'remote 1']]);
+    expect(ready('rlm', { policy: 'cloud' }, both, {}, ['rlm'])).toEqual([0, 1, ['remote 1']]);
+    expect(ready('rlm', { policy: 'cloud' }, both, {}, ['reranker'])[1]).toBe(2);
+  });
+
+  it('is no local wait where nothing local is ready', () => {
+    const wait = (providers: readonly object[]) => viewOf('rlm', {}, providers, {}, [], 0).waitEstimateMs;
+    expect(wait([provider('a')])).toBe(0);
+    expect(wait([provider('a', { reachable: false })])).toBeNull();
   });
 });

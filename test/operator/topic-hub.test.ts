@@ -16,7 +16,10 @@ function make() {
     fleet: { nodes: () => [] },
     gate: { verdicts: () => [], roleSpace: () => ({ state: 'founding' }) },
     roles: () => Object.fromEntries(ROLE_IDS.map((id) => [id, defaultRoleSettings(id)])),
-    cloud: { status: () => ({ state: 'no-agent', holders: [], lastPush: null }) },
+    cloud: { status: () => ({ state: 'no-agent', holders: [], lastPush: null }), cappedOut: () => [] },
+    app: { startedAtMs: 0 },
+    requests: { list: () => [] },
+    routed: () => [],
     healthSince: () => 7,
   } as unknown as House;
   const hub = new TopicHub(house, () => null);

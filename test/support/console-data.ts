@@ -366,7 +366,7 @@ export const HEALTH: readonly HealthView[] = [
     id: 'h1',
     code: 'gate_vector-incompatible',
     severity: 'warn',
-    ...titled(said('title_gate', { model: 'Qwen3-Embedding-4B', name: 'mac-studio' })),
+    ...titled(said('title_gate', { model: 'Qwen3-Embedding-4B', name: 'mac-studio', role: 'embedding' })),
     ...told(said('gate_incompatible', { minCosine: 0.97612, probe: 'en-caps' })),
     sinceMs: ago(21),
     needsPerson: true,

@@ -168,6 +168,26 @@ export const HOUSE = {
     en: 'The agent could not store the pairing. Make room on its disk and pair again; the join code still holds.',
     fr: 'L’agent n’a pas pu enregistrer l’association. Faites de la place sur son disque et recommencez ; le code reste valable.',
   },
+  role_unserved: {
+    en: 'Requests for it are refused.',
+    fr: 'Ses requêtes sont refusées.',
+  },
+  role_no_cloud_model: {
+    en: 'It works in the cloud alone and no cloud model is chosen for it.',
+    fr: 'Il ne travaille que dans le cloud et aucun modèle cloud n’est choisi pour lui.',
+  },
+  cap_day: {
+    en: 'Its cap of {capUsd} a day has no room for another call: nothing paid starts until {untilOnMs}. Raise the cap, or wait.',
+    fr: 'Son plafond de {capUsd} par jour n’a plus de place pour un appel : rien de payant ne part avant {untilOnMs}. Relevez-le, ou attendez.',
+  },
+  cap_month: {
+    en: 'Its cap of {capUsd} a month has no room for another call: nothing paid starts until {untilOnMs}. Raise the cap, or wait.',
+    fr: 'Son plafond de {capUsd} par mois n’a plus de place pour un appel : rien de payant ne part avant {untilOnMs}. Relevez-le, ou attendez.',
+  },
+  cap_no_price: {
+    en: 'The price of its cloud model is not known, and nothing without a price starts under a cap ({capUsd}). Choose another model, or lift the cap.',
+    fr: 'Le prix de son modèle cloud est inconnu, et rien sans prix ne part sous un plafond ({capUsd}). Choisissez un autre modèle, ou retirez le plafond.',
+  },
   nobody_offers: {
     en: 'No machine of the fleet offers a model for this role. Start an engine and add its machine (POST /admin/nodes), or set a cloud model and key.',
     fr: 'Aucune de vos machines n’offre de modèle pour ce rôle. Lancez un moteur et ajoutez sa machine, ou choisissez un modèle cloud et donnez une clé.',
@@ -192,7 +212,16 @@ export const TITLES = {
   title_node_unreachable: { en: '{name} is unreachable', fr: '{name} est injoignable' },
   title_node_unknown: { en: '{name} is unknown', fr: 'L’état de {name} est inconnu' },
   title_node_error: { en: '{name} has an error', fr: '{name} est en erreur' },
-  title_gate: { en: '{model} on {name} gets no texts', fr: '{model} sur {name} ne reçoit aucun texte' },
+  title_gate: {
+    en: '{model} on {name} gets no texts of {role}',
+    fr: '{model} sur {name} ne reçoit aucun texte de {role}',
+  },
+  title_role_unserved: { en: 'Nothing serves {roles}', fr: 'Rien ne sert {roles}' },
+  title_cap: { en: '{role} has reached its spend cap', fr: '{role} a atteint son plafond de dépense' },
+  title_cap_project: {
+    en: 'The project {name} has reached its spend cap',
+    fr: 'Le projet {name} a atteint son plafond de dépense',
+  },
   title_space_anchor_lost: { en: 'The space of {role} is lost', fr: 'L’espace de {role} est perdu' },
   title_space_unfounded: { en: '{role} needs a founder', fr: '{role} attend un fondateur' },
   title_cloud_no_key: { en: 'No cloud key yet', fr: 'Pas encore de clé cloud' },
