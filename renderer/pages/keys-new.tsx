@@ -2,12 +2,20 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactElement, useState } from 'react';
 import { PRIORITY_CLASSES } from '../../preload/contract/names.ts';
 import { Check, Sheet, Snippet } from '../components/controls.tsx';
+import { NumberField, useNumberFields } from '../components/number-field.tsx';
 import { Failure } from '../components/panel.tsx';
 import { SetupPicker } from '../components/setup-picker.tsx';
 import { Note } from '../components/status.tsx';
+import type { NumberRule } from '../format/read-number.ts';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useConsole } from '../state/console.tsx';
-import { numberOrNull } from './role-side.tsx';
+
+const PER_MINUTE: NumberRule = { min: 1, max: 1e9, whole: true, unit: 'minute' };
+const NUMBERS = {
+  rpm: PER_MINUTE,
+  tpm: PER_MINUTE,
+  usd: { min: 0, max: 1e6, unit: 'usd' },
+} as const satisfies Record<string, NumberRule>;
 
 /** Makes a key and shows it this once. It is called past the query cache, which would keep the secret. */
 export function NewKeySheet(props: { readonly endpoint: string | null; readonly onClose: () => void }): ReactElement {
@@ -15,11 +23,15 @@ export function NewKeySheet(props: { readonly endpoint: string | null; readonly 
   const { transport } = useConsole();
   const queries = useQueryClient();
   const [secret, setSecret] = useState<string | null>(null);
+  const numbers = useNumberFields(NUMBERS);
   const [widen, setWiden] = useState(false);
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<unknown>(null);
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
+    // Whatever is no number is no "unlimited" either.
+    const limits = numbers.read(event.currentTarget);
+    if (limits === null) return;
     const form = new FormData(event.currentTarget);
     const text = (name: string) => String(form.get(name) ?? '');
     setBusy(true);
@@ -30,9 +42,9 @@ export function NewKeySheet(props: { readonly endpoint: string | null; readonly 
         project: text('project'),
         allowWiden: widen,
         maxClass: PRIORITY_CLASSES.find((one) => one === text('class')) ?? 'interactive',
-        requestsPerMinute: numberOrNull(text('rpm')),
-        tokensPerMinute: numberOrNull(text('tpm')),
-        usdPerDay: numberOrNull(text('usd')),
+        requestsPerMinute: limits.rpm,
+        tokensPerMinute: limits.tpm,
+        usdPerDay: limits.usd,
       });
       setSecret(made.secret);
       void queries.invalidateQueries({ queryKey: ['keys.list'] });
@@ -81,19 +93,10 @@ export function NewKeySheet(props: { readonly endpoint: string | null; readonly 
         </label>
         <Check label={t('keys.widenMeans')} checked={widen} onChange={setWiden} />
         <div className="pair">
-          <label>
-            {t('keys.rpm')}
-            <input className="field num" name="rpm" inputMode="numeric" placeholder={t('keys.unlimited')} />
-          </label>
-          <label>
-            {t('keys.tpm')}
-            <input className="field num" name="tpm" inputMode="numeric" placeholder={t('keys.unlimited')} />
-          </label>
+          <NumberField {...numbers.of('rpm')} label={t('keys.rpm')} value={null} placeholder={t('keys.unlimited')} />
+          <NumberField {...numbers.of('tpm')} label={t('keys.tpm')} value={null} placeholder={t('keys.unlimited')} />
         </div>
-        <label>
-          {t('keys.usdDay')}
-          <input className="field num" name="usd" inputMode="decimal" placeholder={t('keys.unlimited')} />
-        </label>
+        <NumberField {...numbers.of('usd')} label={t('keys.usdDay')} value={null} placeholder={t('keys.unlimited')} />
         {failure !== null && <Failure error={failure} />}
         <div className="row end">
           <button type="button" className="button" onClick={props.onClose}>

@@ -1,16 +1,22 @@
 import { type FormEvent, type ReactElement, useId, useState } from 'react';
 import type { RolePatch, RoleView } from '../../preload/contract.ts';
 import { Check, Side } from '../components/controls.tsx';
+import { NumberField, useNumberFields } from '../components/number-field.tsx';
+import type { NumberRule } from '../format/read-number.ts';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useRead } from '../state/console.tsx';
 import { UpstreamPicker } from './role-upstreams.tsx';
 import { HurdleView, useRoleChange } from './roles.tsx';
 
-/** Empty means "none"; a comma is taken for a point. */
-export function numberOrNull(text: string): number | null {
-  const value = Number(text.trim().replace(',', '.'));
-  return text.trim() === '' || !Number.isFinite(value) ? null : value;
-}
+const CAP: NumberRule = { min: 0, max: 1e6, unit: 'usd' };
+const NUMBERS = {
+  wait: { min: 0, max: 3600, required: true, unit: 'seconds' },
+  floor: { min: 0, max: 1e6, unit: 'tokens' },
+  threshold: { min: 0.99, max: 1, required: true },
+  dayCap: CAP,
+  monthCap: CAP,
+} as const satisfies Record<string, NumberRule>;
+type RoleNumbers = Readonly<Record<keyof typeof NUMBERS, number | null>>;
 
 /** Comma or line separated names, without empty ones. */
 export function names(text: string): string[] {
@@ -21,7 +27,7 @@ export function names(text: string): string[] {
 }
 
 /** Only what differs from the role as it is now goes out. */
-export function patchOf(role: RoleView, form: FormData, auto: boolean): RolePatch {
+export function patchOf(role: RoleView, form: FormData, auto: boolean, numbers: RoleNumbers): RolePatch {
   const text = (name: string) => String(form.get(name) ?? '').trim();
   const patch: { -readonly [Key in keyof RolePatch]: RolePatch[Key] } = {};
   const localModels = auto ? ('auto' as const) : names(text('localModels'));
@@ -33,16 +39,10 @@ export function patchOf(role: RoleView, form: FormData, auto: boolean): RolePatc
     ...(JSON.stringify(upstreams) === JSON.stringify(role.cloud.upstreams) ? {} : { upstreams }),
   };
   if (Object.keys(cloud).length > 0) patch.cloud = cloud;
-  if (role.threshold !== null) {
-    const threshold = numberOrNull(text('threshold'));
-    if (threshold !== null && threshold !== role.threshold) patch.threshold = threshold;
-  }
-  const wait = numberOrNull(text('wait'));
+  const { threshold, wait, floor, dayCap: dayUsd, monthCap: monthUsd } = numbers;
+  if (role.threshold !== null && threshold !== null && threshold !== role.threshold) patch.threshold = threshold;
   if (wait !== null && Math.round(wait * 1000) !== role.maxLocalWaitMs) patch.maxLocalWaitMs = Math.round(wait * 1000);
-  const floor = numberOrNull(text('floor'));
   if (floor !== role.minTokensPerSecond) patch.minTokensPerSecond = floor;
-  const dayUsd = numberOrNull(text('dayCap'));
-  const monthUsd = numberOrNull(text('monthCap'));
   const caps = {
     ...(dayUsd === role.spendCaps.dayUsd ? {} : { dayUsd }),
     ...(monthUsd === role.spendCaps.monthUsd ? {} : { monthUsd }),
@@ -62,9 +62,12 @@ export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly 
   const [auto, setAuto] = useState(role.localModels === 'auto');
   const [saved, setSaved] = useState(false);
   const lists = useId();
+  const numbers = useNumberFields(NUMBERS);
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const patch = patchOf(role, new FormData(event.currentTarget), auto);
+    const read = numbers.read(event.currentTarget);
+    if (read === null) return;
+    const patch = patchOf(role, new FormData(event.currentTarget), auto, read);
     setSaved(Object.keys(patch).length === 0 || (await change(patch)));
   };
   const upstreams = models.data?.cloud?.find((one) => one.model === chosen)?.upstreams ?? [];
@@ -106,33 +109,11 @@ export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly 
           </label>
         )}
         <div className="pair">
-          <label>
-            {t('role.wait')}
-            <input className="field num" name="wait" inputMode="decimal" defaultValue={role.maxLocalWaitMs / 1000} />
-          </label>
-          <label>
-            {t('role.floor')}
-            <input
-              className="field num"
-              name="floor"
-              inputMode="decimal"
-              defaultValue={role.minTokensPerSecond ?? ''}
-            />
-          </label>
+          <NumberField {...numbers.of('wait')} label={t('role.wait')} value={role.maxLocalWaitMs / 1000} />
+          <NumberField {...numbers.of('floor')} label={t('role.floor')} value={role.minTokensPerSecond} />
         </div>
         {role.threshold !== null && (
-          <label>
-            {t('role.thresholdLabel')}
-            <input
-              className="field num"
-              name="threshold"
-              type="number"
-              min="0.99"
-              max="1"
-              step="0.0001"
-              defaultValue={role.threshold}
-            />
-          </label>
+          <NumberField {...numbers.of('threshold')} label={t('role.thresholdLabel')} value={role.threshold} />
         )}
         <h4>{t('role.cloud')}</h4>
         <label>
@@ -164,19 +145,8 @@ export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly 
         </label>
         {upstreams.length > 0 && <UpstreamPicker upstreams={upstreams} pinned={pinned} onToggle={toggle} />}
         <div className="pair">
-          <label>
-            {t('role.dayCap')}
-            <input className="field num" name="dayCap" inputMode="decimal" defaultValue={role.spendCaps.dayUsd ?? ''} />
-          </label>
-          <label>
-            {t('role.monthCap')}
-            <input
-              className="field num"
-              name="monthCap"
-              inputMode="decimal"
-              defaultValue={role.spendCaps.monthUsd ?? ''}
-            />
-          </label>
+          <NumberField {...numbers.of('dayCap')} label={t('role.dayCap')} value={role.spendCaps.dayUsd} />
+          <NumberField {...numbers.of('monthCap')} label={t('role.monthCap')} value={role.spendCaps.monthUsd} />
         </div>
         <small>{t('role.spentSoFar', { day: f.usd(role.spentDayUsd), month: f.usd(role.spentMonthUsd) })}</small>
         {hurdle && <HurdleView role={role} hurdle={hurdle} onClose={clear} />}

@@ -162,6 +162,39 @@ describeWithChromium('what an operator does in the console', () => {
     expect([called('spaces.found'), called('roles.update')]).toEqual([[], []]);
   });
 
+  it('a cap or a limit that is no number is said at its field, and nothing is sent', async () => {
+    const page = await show({ hash: '#/roles/code-assistant' });
+    const side = page.getByRole('complementary', { name: 'code-assistant' });
+    const cap = side.getByLabel('Cap per day, USD');
+    for (const [typed, words] of [
+      ['five', 'no number that can be read'],
+      ['-5', 'a number from 0 to 1,000,000'],
+    ] as const) {
+      await cap.fill(typed);
+      await side.getByRole('button', { name: 'Save' }).click();
+      await side.getByRole('alert').getByText(words).waitFor();
+      expect(await cap.getAttribute('aria-invalid')).toBe('true');
+      expect(await cap.evaluate((field) => field === document.activeElement)).toBe(true);
+    }
+    expect([called('roles.preview'), called('roles.update')]).toEqual([[], []]);
+    await cap.fill('$5');
+    await side.getByRole('button', { name: 'Save' }).click();
+    await expect
+      .poll(() => called('roles.update'))
+      .toEqual([{ id: 'code-assistant', patch: { spendCaps: { dayUsd: 5 } } }]);
+  });
+
+  it('nor is a key made without the limit that was meant', async () => {
+    const page = await show({ hash: '#/keys' });
+    await page.getByRole('button', { name: 'New key' }).first().click();
+    const sheet = page.getByRole('dialog');
+    await sheet.getByLabel('Name', { exact: true }).fill('tool');
+    await sheet.getByLabel('Requests per minute').fill('abc');
+    await sheet.getByRole('button', { name: 'Make key' }).click();
+    await sheet.getByRole('alert').getByText('no number that can be read').waitFor();
+    expect(called('keys.create')).toEqual([]);
+  });
+
   it('the OpenRouter key leaves as bytes, and nothing of it stays in the page', async () => {
     const page = await show({ hash: '#/keys' });
     const field = page.locator('input[type=password]');

@@ -11,6 +11,23 @@ export const frame = {
   'page.keys': { en: 'Keys', fr: 'Clés' },
   'page.events': { en: 'Events', fr: 'Événements' },
   'page.settings': { en: 'Settings', fr: 'Réglages' },
+  'number.missing': { en: 'A number from {min} to {max} is needed here.', fr: 'Il faut ici un nombre de {min} à {max}.' },
+  'number.strange': {
+    en: 'This is no number that can be read for certain. Write figures only. Nothing was saved.',
+    fr: 'Ce n’est pas un nombre lisible avec certitude. Écrivez seulement des chiffres. Rien n’a été enregistré.',
+  },
+  'number.two-ways': {
+    en: 'This can be read in two ways: write a thousand as 1000 and one as 1. Nothing was saved.',
+    fr: 'Cela se lit de deux façons : écrivez mille 1000, et un 1. Rien n’a été enregistré.',
+  },
+  'number.range': {
+    en: 'This takes a number from {min} to {max}. Nothing was saved.',
+    fr: 'Il faut un nombre de {min} à {max}. Rien n’a été enregistré.',
+  },
+  'number.whole': {
+    en: 'This takes a whole number. Nothing was saved.',
+    fr: 'Il faut un nombre entier. Rien n’a été enregistré.',
+  },
   'nav.label': { en: 'Pages', fr: 'Pages' },
   'nav.endpoint': { en: 'Endpoint', fr: 'Point d’accès' },
   'nav.copyEndpoint': { en: 'Copy the address for tools', fr: 'Copier l’adresse pour les outils' },
