@@ -3,7 +3,7 @@ import { type Output, RolePatch, SettingsPatch, type SettingsView, type UpdateVi
 import { SwitchyardError } from '../domain/errors.ts';
 import { ROLE_IDS } from '../domain/roles.ts';
 import { type Said, said, saidOf, together } from '../domain/said.ts';
-import { mergeSettings } from './general-settings.ts';
+import { knownSettings, mergeSettings } from './general-settings.ts';
 import type { House } from './house.ts';
 import { patchRole, roleEffect } from './role-views.ts';
 
@@ -75,7 +75,7 @@ export async function importSettings(content: string, house: House): Promise<Out
   if (!file.success) throw new SwitchyardError('invalid_request', said('import_not_settings'));
   const changed: string[] = [];
   const skipped: Said[] = [];
-  const settings = SettingsPatch.safeParse(file.data.settings);
+  const settings = SettingsPatch.safeParse(knownSettings(file.data.settings));
   if (settings.success) {
     await house.setSettings(mergeSettings(house.settings(), settings.data));
     changed.push('settings');

@@ -9,8 +9,7 @@ export type GeneralSettings = Omit<SettingsView, 'endpoint'> & {
 export const DEFAULT_SETTINGS: GeneralSettings = {
   endpoint: { bind: '127.0.0.1', port: 7411, names: [], allowedOrigins: [], openLoopback: false, trustProxy: false },
   discovery: { enabled: true },
-  timeouts: { connectMs: 3_000, firstByteMs: 600_000, betweenTokensMs: 600_000 },
-  retention: { traceDays: 7, eventDays: 30, usageMonths: 13 },
+  timeouts: { firstByteMs: 600_000, betweenTokensMs: 600_000 },
   notifications: { enabled: true },
   desktop: { startAtLogin: false, closeToTray: true },
   console: { theme: 'system', language: 'system', singleKeys: true, firstRunDone: false },
@@ -46,6 +45,18 @@ export function readSettings(document: unknown): GeneralSettings {
     );
   }
   return settings as unknown as GeneralSettings;
+}
+
+/** A file of another version without what it names and this one does not know. */
+export function knownSettings(document: unknown): unknown {
+  const file = Stored.safeParse(document);
+  if (!file.success) return document;
+  return Object.fromEntries(
+    Object.entries(DEFAULT_SETTINGS).flatMap(([group, defaults]) => {
+      const given = Object.entries(file.data[group] ?? {});
+      return group in file.data ? [[group, Object.fromEntries(given.filter(([name]) => name in defaults))]] : [];
+    }),
+  );
 }
 
 /** True when the change takes effect only at the next start. */

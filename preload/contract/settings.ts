@@ -34,8 +34,7 @@ export const SettingsView = z.object({
     tls: z.boolean(),
   }),
   discovery: z.object({ enabled: z.boolean() }),
-  timeouts: z.object({ connectMs: ms, firstByteMs: ms, betweenTokensMs: ms }),
-  retention: z.object({ traceDays: count, eventDays: count, usageMonths: count }),
+  timeouts: z.object({ firstByteMs: ms, betweenTokensMs: ms }),
   notifications: z.object({ enabled: z.boolean() }),
   desktop: z.object({ startAtLogin: z.boolean(), closeToTray: z.boolean() }),
   console: z.object({ theme: ThemeName, language: LanguageName, singleKeys: z.boolean(), firstRunDone: z.boolean() }),
@@ -58,16 +57,8 @@ export const SettingsPatch = z.strictObject({
   discovery: z.strictObject({ enabled: z.boolean().optional() }).optional(),
   timeouts: z
     .strictObject({
-      connectMs: z.number().int().min(100).max(60_000).optional(),
       firstByteMs: z.number().int().min(1000).max(3_600_000).optional(),
       betweenTokensMs: z.number().int().min(1000).max(3_600_000).optional(),
-    })
-    .optional(),
-  retention: z
-    .strictObject({
-      traceDays: z.number().int().min(1).max(90).optional(),
-      eventDays: z.number().int().min(1).max(365).optional(),
-      usageMonths: z.number().int().min(1).max(60).optional(),
     })
     .optional(),
   notifications: z.strictObject({ enabled: z.boolean().optional() }).optional(),

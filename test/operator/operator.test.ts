@@ -205,6 +205,19 @@ describe('settings', () => {
   });
 });
 
+it('settings that nothing reads do not exist, and a file of an older version may still name them', async () => {
+  const { content } = await call('settings.export');
+  const document = JSON.parse(content) as { settings: Record<string, Record<string, unknown>> };
+  expect(Object.keys(document.settings)).not.toContain('retention');
+  expect(Object.keys(document.settings.timeouts ?? {})).toEqual(['firstByteMs', 'betweenTokensMs']);
+  document.settings.retention = { traceDays: 7 };
+  document.settings.timeouts = { connectMs: 3000, firstByteMs: 5000 };
+  const { changed, skipped } = await call('settings.import', { content: JSON.stringify(document) });
+  expect([changed.includes('settings'), skipped]).toEqual([true, []]);
+  expect((await call('settings.get')).timeouts).toEqual({ firstByteMs: 5000, betweenTokensMs: 600_000 });
+  await call('settings.set', { timeouts: { firstByteMs: 600_000 } });
+});
+
 describe('settings that somebody changes', () => {
   it('are told to everybody who listens, whoever it was', async () => {
     const heard: TopicUpdate[] = [];
