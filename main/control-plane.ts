@@ -9,7 +9,7 @@ import { DispatchService } from './dispatch/dispatch-service.ts';
 import { tokenCounter } from './dispatch/token-counter.ts';
 import type { RequestTrace } from './dispatch/trace.ts';
 import { SwitchyardError } from './domain/errors.ts';
-import type { NodeId, SpaceId } from './domain/ids.ts';
+import type { NodeId, ProviderId, SpaceId } from './domain/ids.ts';
 import { ROLE_IDS, ROLES, type RoleId, type RoleSettings } from './domain/roles.ts';
 import { said } from './domain/said.ts';
 import type { Clock, Random } from './domain/time.ts';
@@ -77,6 +77,10 @@ export interface ControlPlaneStarted {
   /** `http://127.0.0.1:7411`. */
   readonly endpoint: string;
   readonly secrets: FirstSecrets;
+  /** Addresses that it really listens on. */
+  readonly listens: readonly string[];
+  /** What a person must know about them: others can reach it, or it is not where it should be. */
+  readonly warning: string | null;
 }
 
 interface Running {
@@ -231,6 +235,7 @@ export class ControlPlane {
     });
 
     let endpoint: string | null = null;
+    let gateway: Gateway | null = null;
     const healthSince = new HealthSince(clock);
     const rolesChanged = () => {
       routing.applyRoles();
@@ -273,6 +278,8 @@ export class ControlPlane {
         startedAtMs: clock.wallMs(),
         dataFolder,
         endpoint: () => endpoint,
+        listening: () => (endpoint === null ? null : gateway),
+        checkAddress,
       },
       ownProject: DEFAULT_PROJECT,
     };
@@ -281,9 +288,10 @@ export class ControlPlane {
 
     await gate.start();
     this.#stops.push(() => gate.stop());
-    const isAuto = ({ space }: { readonly space: SpaceId }) => {
+    const isAuto = ({ provider, space }: { readonly provider: ProviderId; readonly space: SpaceId }) => {
       const role = gate.space(space)?.role;
-      return role !== undefined && roles()[role].localModels === 'auto';
+      const isCloud = routing.catalogue.byId.get(provider)?.provider.kind === 'cloud';
+      return role !== undefined && !isCloud && roles()[role].localModels === 'auto';
     };
     this.#stops.push(gate.subscribe(gateEvents(events, { stored: gate.verdicts(), isAuto })));
     this.#stops.push(
@@ -346,7 +354,7 @@ export class ControlPlane {
     registerMetrics(this.#metrics, house);
     this.#metrics.collectProcess();
 
-    const gateway = makeEndpoint({
+    const listening = makeEndpoint({
       house,
       store,
       dispatcher: dispatch,
@@ -360,14 +368,15 @@ export class ControlPlane {
       consoleFiles: this.#options.consoleFiles,
       port: this.#options.port,
     });
-    const { port } = await gateway.start();
+    const { url } = await listening.start();
     await handedOver(store);
-    endpoint = `http://127.0.0.1:${port}`;
-    this.#stops.push(() => gateway.stop());
+    gateway = listening;
+    endpoint = url;
+    this.#stops.push(() => listening.stop());
     this.#stops.push(() => dispatch.stop(Math.max(0, this.#drainedByMs - clock.nowMs())));
     events.record({ severity: 'info', source: 'app', says: said('started', { endpoint }) });
-    this.#running = { operations, hub, cloud: cloud.desk, gateway, woke };
-    return { endpoint, secrets };
+    this.#running = { operations, hub, cloud: cloud.desk, gateway: listening, woke };
+    return { endpoint, secrets, listens: listening.addresses, warning: endpointNote(house)?.sentence ?? null };
   }
 
   /** Ends what runs (at most 10 s), then the rooms from the outside in. Idempotent. @throws what the first room threw that could not */

@@ -9,7 +9,7 @@ import type { StoreHealth } from './store/ports.ts';
 export interface GateEventFacts {
   /** Verdicts from before this start. */
   readonly stored: readonly Verdict[];
-  /** With `auto` every encoder is looked at: one of another width serves another role, and nobody has to do anything. */
+  /** With `auto` every local encoder is looked at: one of another width serves another role, and nobody has to do anything. */
   readonly isAuto: (verdict: Verdict) => boolean;
 }
 
@@ -40,8 +40,9 @@ export function gateEvents(events: EventSink, { stored, isAuto }: GateEventFacts
         const good = GOOD.has(kind);
         if (before === kind || (!good && foundBefore === kind)) return;
         const lost = before === 'pass' && !good;
-        const everPassed = foundBefore !== undefined && GOOD.has(foundBefore);
-        const quiet = good || !isFinding(kind) || (kind === 'dimension-mismatch' && !everPassed && isAuto(verdict));
+        // As the list of what needs a person has it: one that ever fitted is missed.
+        const neverFitted = verdict.lastGoodAtMs === null;
+        const quiet = good || !isFinding(kind) || (kind === 'dimension-mismatch' && neverFitted && isAuto(verdict));
         events.record({
           severity: quiet ? 'info' : 'warn',
           source: 'gate',

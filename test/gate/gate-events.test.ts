@@ -5,8 +5,14 @@ import type { VerdictKind } from '../../main/domain/verdict.ts';
 import type { Verdict } from '../../main/gate/verdict.ts';
 import { gateEvents } from '../../main/house-events.ts';
 
-const verdict = (kind: VerdictKind, provider = 'p') =>
-  ({ provider: provider as ProviderId, space: 's' as SpaceId, kind, sentence: `It is ${kind}.` }) as Verdict;
+const verdict = (kind: VerdictKind, provider = 'p', lastGoodAtMs: number | null = null) =>
+  ({
+    provider: provider as ProviderId,
+    space: 's' as SpaceId,
+    kind,
+    sentence: `It is ${kind}.`,
+    lastGoodAtMs,
+  }) as Verdict;
 
 /** What is recorded while an encoder is found to be one thing after the other. */
 function told(found: readonly Verdict[], { stored = [] as readonly Verdict[], auto = false } = {}) {
@@ -54,9 +60,15 @@ describe('verdicts as events', () => {
       ['verdict_dimension_mismatch', 'info', false],
     ]);
     expect(told([verdict('dimension-mismatch')])).toEqual([['verdict_dimension_mismatch', 'warn', true]]);
-    const changed = [verdict('unverified'), verdict('dimension-mismatch')];
-    expect(told(changed, { auto: true, stored: [verdict('pass')] })).toEqual([
+    const changed = [verdict('unverified', 'p', 4), verdict('dimension-mismatch', 'p', 4)];
+    expect(told(changed, { auto: true, stored: [verdict('pass', 'p', 4)] })).toEqual([
       ['verdict_lost', 'info', false],
+      ['verdict_dimension_mismatch', 'warn', true],
+    ]);
+    // Whatever else was found in between.
+    const between = [verdict('vector-incompatible', 'p', 4), verdict('dimension-mismatch', 'p', 4)];
+    expect(told(between, { auto: true, stored: [verdict('pass', 'p', 4)] })).toEqual([
+      ['verdict_lost', 'warn', true],
       ['verdict_dimension_mismatch', 'warn', true],
     ]);
   });

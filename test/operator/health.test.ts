@@ -44,7 +44,7 @@ const house = (told: Told): House =>
       admitted: (id: string, space: string) => told.admitted?.includes(`${id}@${space}`) ?? false,
       verdictFor: () => 'vector-incompatible',
     },
-    app: { startedAtMs: told.startedAtMs ?? 0 },
+    app: { startedAtMs: told.startedAtMs ?? 0, listening: () => null },
     requests: { list: () => told.requests ?? [] },
     routed: () => told.routed ?? [],
     catalogue: () => ({ byId: new Map([['p1', { provider: { ...ENCODER, ...told.entry } }]]) }),
@@ -132,6 +132,8 @@ describe('what needs a person', () => {
       ['Key missing on beta', 'enter-key', 'keys'],
       ['Key refused for gamma', 'enter-key', 'keys'],
     ]);
+    const dropped = holders.map((holder) => ({ ...holder, reason: { code: 'key_forgotten', sentence: 'Forgotten.' } }));
+    expect(brief({ cloud: { state: 'on', holders: dropped, lastPush } })).toEqual([]);
     expect(brief({ roles: { rlm: { policy: 'cloud' } } })).toEqual([['cloud_no_key', 'keys', 'enter-key', null, true]]);
     expect(brief({ roles: { rlm: { policy: 'cloud', enabled: false } } })).toEqual([]);
   });
@@ -167,6 +169,18 @@ describe('an encoder that gets no texts', () => {
     const verdicts = ['s0', 's1', 's2'].map((space) => failed({ space }));
     expect(titles({ verdicts, spaces })).toEqual(['bge-m3 on lab gets no texts of embedding']);
     expect(titles({ verdicts: verdicts.slice(0, 2), spaces })).toEqual([]);
+  });
+
+  it('of another width is no fault under `auto`, unless it fitted once', () => {
+    const wide = (lastGoodAtMs: number | null) => ({
+      verdicts: [failed({ kind: 'dimension-mismatch', lastGoodAtMs })],
+      spaces,
+    });
+    expect(titles(wide(null))).toEqual([]);
+    expect(titles(wide(4))).toEqual(['bge-m3 on lab gets no texts of embedding']);
+    expect(titles({ ...wide(null), ...named })).toHaveLength(1);
+    // A cloud model is one that somebody chose.
+    expect(titles({ ...wide(null), entry: { kind: 'cloud' } })).toHaveLength(1);
   });
 
   it('is no fault under `auto` when it answers for another role, or could found its space', () => {
