@@ -77,10 +77,6 @@ export interface ControlPlaneStarted {
   /** `http://127.0.0.1:7411`. */
   readonly endpoint: string;
   readonly secrets: FirstSecrets;
-  /** Addresses that it really listens on. */
-  readonly listens: readonly string[];
-  /** What a person must know about them: others can reach it, or it is not where it should be. */
-  readonly warning: string | null;
 }
 
 interface Running {
@@ -235,7 +231,6 @@ export class ControlPlane {
     });
 
     let endpoint: string | null = null;
-    let gateway: Gateway | null = null;
     const healthSince = new HealthSince(clock);
     const rolesChanged = () => {
       routing.applyRoles();
@@ -278,8 +273,6 @@ export class ControlPlane {
         startedAtMs: clock.wallMs(),
         dataFolder,
         endpoint: () => endpoint,
-        listening: () => (endpoint === null ? null : gateway),
-        checkAddress,
       },
       ownProject: DEFAULT_PROJECT,
     };
@@ -354,7 +347,7 @@ export class ControlPlane {
     registerMetrics(this.#metrics, house);
     this.#metrics.collectProcess();
 
-    const listening = makeEndpoint({
+    const gateway = makeEndpoint({
       house,
       store,
       dispatcher: dispatch,
@@ -368,15 +361,14 @@ export class ControlPlane {
       consoleFiles: this.#options.consoleFiles,
       port: this.#options.port,
     });
-    const { url } = await listening.start();
+    const { port } = await gateway.start();
     await handedOver(store);
-    gateway = listening;
-    endpoint = url;
-    this.#stops.push(() => listening.stop());
+    endpoint = `http://127.0.0.1:${port}`;
+    this.#stops.push(() => gateway.stop());
     this.#stops.push(() => dispatch.stop(Math.max(0, this.#drainedByMs - clock.nowMs())));
     events.record({ severity: 'info', source: 'app', says: said('started', { endpoint }) });
-    this.#running = { operations, hub, cloud: cloud.desk, gateway: listening, woke };
-    return { endpoint, secrets, listens: listening.addresses, warning: endpointNote(house)?.sentence ?? null };
+    this.#running = { operations, hub, cloud: cloud.desk, gateway, woke };
+    return { endpoint, secrets };
   }
 
   /** Ends what runs (at most 10 s), then the rooms from the outside in. Idempotent. @throws what the first room threw that could not */
