@@ -49,14 +49,13 @@ export class CloudRoom implements CloudDesk {
     const holders = keys.holders();
     const snapshot = budget.snapshot();
     const { can, note } = remember();
+    const none = facts.keyPush === 0 ? 'key_none' : keys.hasForgotten ? 'key_forgotten' : null;
+    const pushedAtMs = none === null ? facts.keyPushedAtWallMs : null;
     return {
-      ...stateOf(holders, snapshot, facts.keyPush === 0),
+      ...stateOf(holders, snapshot, none),
       paused: snapshot.paused,
-      holders: holders.map((holder) =>
-        holderView(holder, facts.keyPush === 0, keys.status(holder.node)?.baseUrl ?? null),
-      ),
-      lastPush:
-        facts.keyPushedAtWallMs === null ? null : { number: facts.keyPush, atMs: Math.round(facts.keyPushedAtWallMs) },
+      holders: holders.map((holder) => holderView(holder, none, keys.status(holder.node)?.baseUrl ?? null)),
+      lastPush: pushedAtMs === null ? null : { number: facts.keyPush, atMs: Math.round(pushedAtMs) },
       catalogueAtMs: catalogue.readAtWallMs === null ? null : Math.round(catalogue.readAtWallMs),
       canRemember: can,
       rememberNote: note,
@@ -245,13 +244,13 @@ export class CloudRoom implements CloudDesk {
 function stateOf(
   holders: readonly Holder[],
   snapshot: BudgetSnapshot,
-  neverGiven: boolean,
+  none: NoKey | null,
 ): Pick<CloudView, 'state' | 'reason'> {
   const ready = holders.filter(({ state }) => state !== 'unreachable');
   const accepted = holders.filter(({ state }) => state === 'accepted').length;
   if (snapshot.paused) return { state: 'paused', reason: said('cloud_paused') };
   if (ready.length === 0) return { state: 'no-agent', reason: said('no_agent') };
-  if (accepted === 0 && neverGiven) return { state: 'key-missing', reason: said('key_none') };
+  if (accepted === 0 && none !== null) return { state: 'key-missing', reason: said(none) };
   if (accepted === 0 && ready.some(({ state }) => state === 'pending'))
     return { state: 'key-missing', reason: said('key_pending') };
   if (accepted === 0) return { state: 'key-missing', reason: said('no_key_held') };
@@ -259,11 +258,13 @@ function stateOf(
   return { state: 'on', reason: said('cloud_on', { agents: accepted }) };
 }
 
-/** `neverGiven`: no key was ever pushed from here, so that nobody misses one. */
-function holderView(holder: Holder, neverGiven: boolean, baseUrl: string | null): CloudView['holders'][number] {
-  const { node, name, state, atWallMs, push, remembered } = holder;
-  const none = neverGiven && (state === 'key-missing' || state === 'pending');
-  const code = none ? 'key_none' : HOLDER_CODES[state];
+/** Why nobody misses a key: none was ever pushed from here, or a person had it dropped. */
+type NoKey = 'key_none' | 'key_forgotten';
+
+function holderView(holder: Holder, none: NoKey | null, baseUrl: string | null): CloudView['holders'][number] {
+  const { node, name, state, atWallMs, push, remembered, forgotten } = holder;
+  const missed = state === 'key-missing' || state === 'pending';
+  const code = (missed && (none ?? (forgotten ? 'key_forgotten' : null))) || HOLDER_CODES[state];
   return {
     nodeId: node satisfies NodeId,
     nodeName: name,

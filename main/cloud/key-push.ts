@@ -28,9 +28,12 @@ export interface Holder {
   readonly node: NodeId;
   readonly name: string;
   readonly state: HolderState;
+  /** Accepted: when it took this key; else since when it says so. */
   readonly atWallMs: number | null;
   readonly push: number | null;
   readonly remembered: boolean;
+  /** A person had the key dropped here: nobody misses it. */
+  readonly forgotten: boolean;
 }
 
 /**
@@ -38,6 +41,8 @@ export interface Holder {
  * the rest was not counted here either.
  */
 export const MAX_BELIEVED_PUSH = MAX_PUSH / 2;
+/** As many as sends are remembered of. */
+const MOST_FORGOTTEN = 64;
 const MAX_OWN_PUSH = (MAX_PUSH + MAX_BELIEVED_PUSH) / 2;
 
 const NO_FACTS: PushFacts = {
@@ -62,7 +67,6 @@ export class KeyPush {
   readonly #toldOf = new Set<NodeId>();
   readonly #awaited = new WordAwaited();
   #facts: PushFacts = NO_FACTS;
-  #warnedOf = '';
   #cancelLook: () => void = () => undefined;
 
   constructor(options: KeyPushOptions) {
@@ -105,9 +109,15 @@ export class KeyPush {
         keyPush: number,
         keyPushedAtWallMs: this.#options.clock.wallMs(),
         narrowedTo: options.nodeIds ?? null,
+        forgotten: { all: false, nodes: this.#forgotten.filter((node) => !(options.nodeIds?.includes(node) ?? true)) },
+        warned: '',
       });
       this.#refused.clear();
-      for (const { node } of targets) this.#awaitWord(node);
+      // Asked anew, whatever an agent was asked before.
+      for (const { node } of targets) {
+        this.#awaited.heard(node);
+        this.#awaitWord(node);
+      }
       const meta: PushMeta = { ...this.#meta(number), ...(options.remember === true ? { remember: true } : {}) };
       const sent = targets.map(({ node }) => this.#send(node, number, meta, bytes));
       // The others learn that what they hold is stale.
@@ -127,10 +137,13 @@ export class KeyPush {
       void this.#send(node, number, this.#meta(this.#facts.keyPush), null);
   }
 
-  /** Makes agents drop the key, in memory and at rest; null: all that are ready. */
+  /** Makes agents drop the key, in memory and at rest; null: all. Who is away drops it when it comes. */
   forget(nodeIds: readonly string[] | null): void {
     const number = this.#facts.number + 1;
-    this.#save({ number });
+    const all = nodeIds === null || this.hasForgotten;
+    const named = nodeIds ?? [...this.#options.agents.ready(), ...this.#facts.sentTo].map(({ node }) => node);
+    const nodes = [...new Set([...this.#forgotten, ...named])].slice(-MOST_FORGOTTEN);
+    this.#save({ number, forgotten: { all, nodes } });
     for (const { node } of this.#options.agents.ready()) {
       if (nodeIds?.includes(node) ?? true)
         void this.#send(node, number, { ...this.#meta(this.#facts.keyPush), forget: true }, null);
@@ -147,8 +160,22 @@ export class KeyPush {
     const number = this.#facts.number + 1;
     this.#save({ number });
     this.#awaitWord(node);
-    void this.#send(node, number, this.#meta(this.#facts.keyPush), null);
+    const meta = this.#meta(this.#facts.keyPush);
+    void this.#send(node, number, this.#isForgotten(node) ? { ...meta, forget: true } : meta, null);
     this.#warn();
+  }
+
+  /** A person had the newest key dropped everywhere: it is as if none had been given. */
+  get hasForgotten(): boolean {
+    return this.#facts.forgotten?.all ?? false;
+  }
+
+  get #forgotten(): readonly string[] {
+    return this.#facts.forgotten?.nodes ?? [];
+  }
+
+  #isForgotten(node: string): boolean {
+    return this.hasForgotten || this.#forgotten.includes(node);
   }
 
   sessionLost(node: NodeId): void {
@@ -161,7 +188,10 @@ export class KeyPush {
 
   onAck(node: NodeId, ack: CloudAck): void {
     const record = this.#facts.sentTo.find((sent) => sent.node === node && sent.push === ack.push);
-    if (record !== undefined) this.#record({ ...record, outcome: ack.result === 'applied' ? 'accepted' : 'refused' });
+    if (record !== undefined) {
+      const outcome = ack.result === 'applied' ? 'accepted' : 'refused';
+      this.#record({ ...record, atWallMs: this.#options.clock.wallMs(), outcome });
+    }
     if (ack.result === 'applied') {
       this.#refused.delete(node);
       if (ack.push === this.#facts.keyPush) this.#options.onKeyApplied(node);
@@ -177,7 +207,9 @@ export class KeyPush {
   }
 
   onStatus(node: NodeId, status: CloudStatus): void {
-    this.#statuses.set(node, { status, atWallMs: this.#options.clock.wallMs() });
+    const before = this.#statuses.get(node);
+    const atWallMs = before && saysTheSame(before.status, status) ? before.atWallMs : this.#options.clock.wallMs();
+    this.#statuses.set(node, { status, atWallMs });
     if (numberOf(status) > MAX_BELIEVED_PUSH) this.#tellBeyond(node);
     else {
       this.#believe(status);
@@ -220,13 +252,17 @@ export class KeyPush {
     return nodes.map((node) => {
       const known = this.#statuses.get(node);
       const sent = this.#facts.sentTo.find((record) => record.node === node);
+      const state = this.#stateOf(node);
+      // Older than our memory of it: nobody knows when.
+      const tookAt = sent?.push === this.#facts.keyPush ? sent.atWallMs : null;
       return {
         node,
         name: this.#options.agents.name(node),
-        state: this.#stateOf(node),
-        atWallMs: known?.atWallMs ?? sent?.atWallMs ?? null,
+        state,
+        atWallMs: state === 'accepted' ? tookAt : (known?.atWallMs ?? sent?.atWallMs ?? null),
         push: known?.status.keyPush ?? null,
         remembered: known?.status.remembered ?? false,
+        forgotten: this.#isForgotten(node),
       };
     });
   }
@@ -310,23 +346,25 @@ export class KeyPush {
 
   /**
    * One holder left, or none although a key was pushed and somebody is there to take it: a person should know, once. Not before
-   * each agent that may hold it has spoken, or had its time.
+   * each agent that may hold it has spoken, or had its time. Where it was forgotten on purpose nobody misses it.
    */
   #warn(): void {
     this.#cancelLook();
-    if (this.#facts.keyPush === 0) return;
+    if (this.#facts.keyPush === 0 || this.hasForgotten) return;
     const { agents, clock } = this.#options;
     const ready = agents.ready();
     const leftMs = this.#wordLeftMs();
     const holding = ready.filter(({ node }) => this.holds(node));
-    const kind = holding.length === 1 && this.#sentNewest().length > 1 ? 'one' : holding.length === 0 ? 'none' : '';
-    if (kind === this.#warnedOf) return;
+    const meant = this.#sentNewest().filter(({ node }) => !this.#isForgotten(node));
+    const isMissed = meant.length > 0 || this.#forgotten.length === 0;
+    const kind = holding.length === 1 && meant.length > 1 ? 'one' : holding.length === 0 && isMissed ? 'none' : '';
+    if (kind === (this.#facts.warned ?? '')) return;
     if (kind === 'none' && ready.length === 0) return;
     if (kind !== '' && leftMs > 0) {
       this.#cancelLook = clock.after(leftMs, () => this.#warn());
       return;
     }
-    this.#warnedOf = kind;
+    this.#save({ warned: kind });
     if (kind === 'none') this.#tell('no_key_agent', said('no_key_agent_again'), null);
     const [only] = holding;
     if (kind === 'one' && only) this.#tell('one_key_agent', said('one_key_agent', { name: only.name }), null);
@@ -343,6 +381,9 @@ export class KeyPush {
     });
   }
 }
+
+const saysTheSame = (a: CloudStatus, b: CloudStatus): boolean =>
+  a.key === b.key && a.keyPush === b.keyPush && a.keyRefused === b.keyRefused;
 
 /** The newest push that this agent has seen: one that was started again knows only that of its key. */
 function numberOf({ push, keyPush }: CloudStatus): number {

@@ -36,6 +36,9 @@ const Facts: z.ZodType<PushFacts> = z.object({
       outcome: z.enum(['sent', 'accepted', 'refused']),
     }),
   ),
+  // Absent before there were such things.
+  forgotten: z.object({ all: z.boolean(), nodes: z.array(z.string()) }).optional(),
+  warned: z.enum(['one', 'none', '']).optional(),
 });
 
 export interface OpenCloudOptions {

@@ -26,11 +26,16 @@ export interface PushFacts {
   /** Whom the newest key was meant for; null: every agent that was ready. */
   readonly narrowedTo: readonly string[] | null;
   readonly sentTo: readonly PushRecord[];
+  /** Who was to drop the newest key, on purpose; `all`: everybody, whoever comes later too. Absent: nobody. */
+  readonly forgotten?: { readonly all: boolean; readonly nodes: readonly string[] } | undefined;
+  /** How few hold the key, as a person was last told; a restart does not tell it again. */
+  readonly warned?: 'one' | 'none' | '' | undefined;
 }
 
 export interface PushRecord {
   readonly node: string;
   readonly push: number;
+  /** Of its outcome. */
   readonly atWallMs: number;
   readonly outcome: 'sent' | 'accepted' | 'refused';
 }

@@ -7,7 +7,7 @@ export const KeyHolderView = z.object({
   nodeName: label,
   state: z.enum(['accepted', 'pending', 'refused', 'key-missing', 'key-stale', 'unreachable']),
   reason: Reason.nullable(),
-  /** When the state was last confirmed by the agent. */
+  /** Accepted: when the agent took this key; else since when the agent says so. */
   atMs: atMs.nullable(),
   push: count.nullable(),
   /** Kept encrypted on that machine to survive a restart. */

@@ -123,6 +123,14 @@ describe('the desk of the cloud', () => {
     expect(holder()?.reason?.code).toBe('key_pending'); // what it said was said before the push
     keys.onStatus('a' as NodeId, { ...empty, push: 1 });
     expect(holder()?.reason?.code).toBe('cloud_key_missing');
+    await room.forget(null);
+    keys.onStatus('a' as NodeId, { ...empty, push: 2 });
+    expect(holder()?.reason?.code).toBe('key_forgotten');
+    expect(CloudView.parse(room.status())).toMatchObject({
+      state: 'key-missing',
+      reason: { code: 'key_forgotten' },
+      lastPush: null,
+    });
   });
 
   it('calls the latency unknown, and names what it assumes, until a call was measured', async () => {

@@ -210,6 +210,72 @@ describe('pushing a key', () => {
     expect(house.events).toEqual([]);
   });
 
+  it('that a person had dropped is missed by nobody, also by who comes later; who was away drops it then', async () => {
+    const house = new House();
+    await house.push.push(Buffer.from(KEY));
+    house.accept(A);
+    house.accept(B);
+    house.nodes = [A];
+    house.push.sessionLost(B);
+    house.push.forget(null);
+    expect(house.sent.at(-1)).toMatchObject({ node: A, push: { meta: { forget: true } } });
+    house.push.onStatus(A, { ...EMPTY, push: 2 });
+    house.nodes = [A, B];
+    house.push.sessionBegan(B);
+    expect(house.sent.at(-1)).toMatchObject({ node: B, push: { meta: { forget: true } } });
+    house.push.onStatus(B, { ...EMPTY, push: 3 });
+    const again = new House(JSON.parse(JSON.stringify(house.facts)) as PushFacts);
+    for (const node of [A, B]) {
+      again.push.sessionBegan(node);
+      again.push.onStatus(node, { ...EMPTY, push: again.facts?.number ?? 0 });
+    }
+    await again.clock.advance(60_000);
+    expect([...house.events, ...again.events]).toEqual([]);
+    expect(again.push.holders().map(({ state, forgotten }) => [state, forgotten])).toEqual([
+      ['key-missing', true],
+      ['key-missing', true],
+    ]);
+    await again.push.push(Buffer.from(KEY));
+    for (const node of [A, B]) again.accept(node);
+    again.push.sessionBegan(B);
+    expect(again.sent.at(-1)?.push.meta.forget).toBeUndefined();
+    again.push.onStatus(B, { ...EMPTY, push: again.facts?.number ?? 0 });
+    expect(again.events.map(({ code }) => code)).toEqual(['one_key_agent']);
+  });
+
+  it('dropped on one of two is not missed there, and is on the other', async () => {
+    const house = new House();
+    await house.push.push(Buffer.from(KEY));
+    house.accept(A);
+    house.accept(B);
+    house.push.forget([A]);
+    house.push.onStatus(A, { ...EMPTY, push: 2 });
+    expect(house.events).toEqual([]);
+    expect(house.push.holders().map(({ forgotten }) => forgotten)).toEqual([true, false]);
+    house.push.onStatus(B, { ...EMPTY, push: 2 });
+    expect(house.events.map(({ code }) => code)).toEqual(['no_key_agent']);
+  });
+
+  it('is as old as its acceptance, however often the agent reports; what else is so, as the first report of it', async () => {
+    const house = new House();
+    const ages = () => house.push.holders().map(({ atWallMs }) => house.clock.wallMs() - (atWallMs ?? 0));
+    await house.push.push(Buffer.from(KEY));
+    await house.clock.advance(2000);
+    house.accept(A);
+    house.push.onStatus(B, EMPTY);
+    for (const report of [1, 2]) {
+      await house.clock.advance(30_000);
+      house.push.onStatus(A, { ...EMPTY, push: 1, keyPush: 1, key: 'held' });
+      house.push.onStatus(B, EMPTY);
+      expect(ages()).toEqual([30_000 * report, 30_000 * report]);
+    }
+    house.push.sessionLost(A);
+    house.push.onStatus(A, { ...EMPTY, push: 1, keyPush: 1, key: 'held' });
+    expect(ages()).toEqual([60_000, 60_000]);
+    house.push.onStatus(A, { ...EMPTY, push: 1 });
+    expect(ages()).toEqual([0, 60_000]);
+  });
+
   it('goes on from the numbers of the agents when its own memory was lost', () => {
     const house = new House();
     house.push.sessionBegan(A);
@@ -381,6 +447,21 @@ describe('a control plane that starts again', () => {
     expect(codes(house)).toEqual([]);
     come(house, A, 'missing');
     expect(codes(house)).toEqual(['no_key_agent']);
+  });
+
+  it('does not tell again what it has told of the key before', async () => {
+    const first = restarted();
+    come(first, A, 'held');
+    come(first, B, 'missing');
+    expect(codes(first)).toEqual(['one_key_agent']);
+    const again = new House(JSON.parse(JSON.stringify(first.facts)) as PushFacts);
+    again.nodes = [];
+    come(again, A, 'held');
+    come(again, B, 'missing');
+    await again.clock.advance(60_000);
+    expect(codes(again)).toEqual([]);
+    again.push.onStatus(A, { ...EMPTY, push: again.facts?.number ?? 0 });
+    expect(codes(again)).toEqual(['no_key_agent']);
   });
 
   it('gives a session that broke as long to be made anew', async () => {

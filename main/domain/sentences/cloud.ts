@@ -7,6 +7,7 @@ export const CLOUD = {
     fr: 'Aucun agent ne peut utiliser le cloud.',
   },
   key_none: { en: 'No key was given yet.', fr: 'Aucune clé n’a encore été donnée.' },
+  key_forgotten: { en: 'The key was forgotten, as asked.', fr: 'La clé a été oubliée, comme demandé.' },
   key_pending: {
     en: 'The key was sent; the agent has not confirmed it yet.',
     fr: 'La clé est envoyée ; l’agent ne l’a pas encore confirmée.',
