@@ -16,7 +16,10 @@ const isTold = (state: string): state is keyof typeof STATES => Object.hasOwn(ST
 
 export function nodeView(node: FleetNode, providers: readonly ProviderView[], house: House): NodeView {
   const record = house.fleet.record(node.id);
-  const { heartbeat, welcome, state } = node;
+  const { welcome, state } = node;
+  const last = node.heartbeat;
+  // What it did when it was last heard is not what it does: unknown, and not its last figures.
+  const heartbeat = isHeard(node) ? last : null;
   // What a machine does itself: calls for OpenRouter cost it next to nothing.
   const engines = (heartbeat?.engines ?? []).filter(({ kind }) => kind !== 'openrouter');
   const mine = providers.filter(({ nodeId }) => nodeId === node.id);
@@ -41,9 +44,9 @@ export function nodeView(node: FleetNode, providers: readonly ProviderView[], ho
     cores: welcome?.cores ?? null,
     cpuPercent: heartbeat?.host.cpuPercent ?? null,
     memoryUsedBytes: heartbeat?.host.memoryUsedBytes ?? null,
-    memoryTotalBytes: heartbeat?.host.memoryTotalBytes ?? welcome?.memoryTotalBytes ?? null,
+    memoryTotalBytes: last?.host.memoryTotalBytes ?? welcome?.memoryTotalBytes ?? null,
     uptimeS: heartbeat?.host.uptimeS ?? null,
-    gpus: (heartbeat?.gpus ?? []).map(({ uuid: _, ...gpu }) => gpu),
+    gpus: (last?.gpus ?? []).map(({ uuid: _, ...gpu }) => (heartbeat ? gpu : { ...gpu, ...NO_FIGURES })),
     roles: ROLE_IDS.flatMap((role) => {
       const ours = mine.filter((provider) => provider.role === role);
       if (ours.length === 0) return [];
@@ -55,9 +58,16 @@ export function nodeView(node: FleetNode, providers: readonly ProviderView[], ho
     queued: engines.every(({ queued }) => queued === null) ? null : sum(engines, ({ queued }) => queued ?? 0),
     foreign: heartbeat ? sum(engines, ({ foreign }) => foreign) : null,
     tokensPerSecond: fastest(engines),
-    ttftP50Ms: ttfts[Math.floor((ttfts.length - 1) / 2)] ?? null,
+    ttftP50Ms: heartbeat === null ? null : (ttfts[Math.floor((ttfts.length - 1) / 2)] ?? null),
     controllers: heartbeat?.controllers ?? null,
   };
+}
+
+const NO_FIGURES = { utilisationPercent: null, memoryUsedBytes: null, temperatureC: null, powerW: null } as const;
+
+/** A session runs, and it was heard since this computer slept. */
+function isHeard({ opener, state }: Pick<FleetNode, 'opener' | 'state'>): boolean {
+  return opener !== null && state !== 'unknown';
 }
 
 function reasonOf(node: FleetNode, state: string): NodeView['reason'] {
@@ -98,6 +108,9 @@ function standing(
   };
 }
 
+/** Of an engine whose machine is not heard nobody knows more. */
+const AWAY = { state: 'unreachable', reason: said('node_unreachable') } as const;
+
 /** Points of a machine's last hour, thinned to what a sparkline can show. */
 const HISTORY_POINTS = 120;
 
@@ -112,7 +125,7 @@ export function nodeDetail(node: FleetNode, house: House): NodeDetail {
     engines: (node.heartbeat?.engines ?? []).map(({ engine, reason, processMark: _, models, ...rest }) => ({
       ...rest,
       id: engine,
-      ...standing(rest, reason, noKeyYet),
+      ...(isHeard(node) ? standing(rest, reason, noKeyYet) : AWAY),
       models: models.map(({ model, aliases, digest, tasks, contextTokens, width, sizeBytes, loaded, remoteHost }) => ({
         model,
         aliases,

@@ -2,7 +2,6 @@ import { type ReactElement, useState } from 'react';
 import type { EngineView, NodeDetail, NodeView, OperationName, ProviderView } from '../../preload/contract.ts';
 import { useUi } from '../app/ui.tsx';
 import { Sparkline } from '../charts/parts.tsx';
-import { lastKnown } from '../charts/points.ts';
 import { Sheet, Side } from '../components/controls.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Failure, Panel } from '../components/panel.tsx';
@@ -88,7 +87,9 @@ function Detail({ detail }: { readonly detail: NodeDetail }): ReactElement {
         <section key={series.id}>
           <h4>
             {series.id === 'running' ? t('node.runningHour') : t('node.speedHour')}{' '}
-            <span className="quiet num">{f.number(lastKnown(series.values), series.id === 'running' ? 0 : 1)}</span>
+            <span className="quiet num">
+              {series.id === 'running' ? f.number(detail.node.running) : f.number(detail.node.tokensPerSecond, 1)}
+            </span>
           </h4>
           <Sparkline values={series.values} label={t('node.sparkline')} />
         </section>

@@ -31,3 +31,8 @@ export function verdictTone(verdict: VerdictView['verdict']): Tone {
 export function byName(a: NodeView, b: NodeView): number {
   return Number(a.embedded) - Number(b.embedded) || a.name.localeCompare(b.name);
 }
+
+/** Roles that this machine does work of now. What it could do and does not, Fleet says with its reason. */
+export function servedBy({ roles }: Pick<NodeView, 'roles'>): string {
+  return roles.flatMap(({ role, serving }) => (serving ? [role] : [])).join(', ');
+}

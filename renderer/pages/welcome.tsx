@@ -9,7 +9,7 @@ import { Status } from '../components/status.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useChange, useTopic } from '../state/console.tsx';
 import { AddMachine, Found } from './fleet-add.tsx';
-import { byName, NODE_TONE } from './states.ts';
+import { byName, NODE_TONE, servedBy } from './states.ts';
 
 /** First run: a machine, the key, a test. Machines are being looked for at once; each step can be left out. */
 export function WelcomePage(): ReactElement {
@@ -72,7 +72,7 @@ function Machines(): ReactElement {
         {[...(nodes ?? [])].sort(byName).map((node) => (
           <li key={node.id}>
             <b>{node.name}</b>
-            <span className="quiet">{node.roles.map((role) => role.role).join(', ') || t('fleet.noRoles')}</span>
+            <span className="quiet">{servedBy(node) || t('fleet.noRoles')}</span>
             <Status tone={NODE_TONE[node.state]}>{t(`node.${node.state}`)}</Status>
           </li>
         ))}
