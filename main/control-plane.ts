@@ -23,6 +23,7 @@ import { GateService } from './gate/gate.ts';
 import { parseProbeSet } from './gate/probes.ts';
 import { sha256 } from './gate/service-digest.ts';
 import { MemoryKeyLimits } from './gateway/key-limits.ts';
+import { checkAddress } from './gateway/listen.ts';
 import type { ConsoleFile } from './gateway/ports.ts';
 import type { Gateway } from './gateway/server.ts';
 import { budgetEvents, rememberAbility, wrongUpstreamEvent } from './house-cloud.ts';
@@ -35,6 +36,7 @@ import { Routing } from './house-routing.ts';
 import type { CloudDesk } from './operator/cloud-desk.ts';
 import { appInfo } from './operator/documents.ts';
 import { type GeneralSettings, readSettings } from './operator/general-settings.ts';
+import { endpointNote } from './operator/health-endpoint.ts';
 import { HealthSince } from './operator/health-since.ts';
 import type { House } from './operator/house.ts';
 import { callOperation, operatorOf } from './operator/operator.ts';
@@ -77,6 +79,10 @@ export interface ControlPlaneStarted {
   /** `http://127.0.0.1:7411`. */
   readonly endpoint: string;
   readonly secrets: FirstSecrets;
+  /** Addresses that it really listens on. */
+  readonly listens: readonly string[];
+  /** What a person must know about them: others can reach it, or it is not where it should be. */
+  readonly warning: string | null;
 }
 
 interface Running {
@@ -231,6 +237,7 @@ export class ControlPlane {
     });
 
     let endpoint: string | null = null;
+    let gateway: Gateway | null = null;
     const healthSince = new HealthSince(clock);
     const rolesChanged = () => {
       routing.applyRoles();
@@ -273,6 +280,8 @@ export class ControlPlane {
         startedAtMs: clock.wallMs(),
         dataFolder,
         endpoint: () => endpoint,
+        listening: () => (endpoint === null ? null : gateway),
+        checkAddress,
       },
       ownProject: DEFAULT_PROJECT,
     };
@@ -347,7 +356,7 @@ export class ControlPlane {
     registerMetrics(this.#metrics, house);
     this.#metrics.collectProcess();
 
-    const gateway = makeEndpoint({
+    const listening = makeEndpoint({
       house,
       store,
       dispatcher: dispatch,
@@ -361,14 +370,15 @@ export class ControlPlane {
       consoleFiles: this.#options.consoleFiles,
       port: this.#options.port,
     });
-    const { port } = await gateway.start();
+    const { url } = await listening.start();
     await handedOver(store);
-    endpoint = `http://127.0.0.1:${port}`;
-    this.#stops.push(() => gateway.stop());
+    gateway = listening;
+    endpoint = url;
+    this.#stops.push(() => listening.stop());
     this.#stops.push(() => dispatch.stop(Math.max(0, this.#drainedByMs - clock.nowMs())));
     events.record({ severity: 'info', source: 'app', says: said('started', { endpoint }) });
-    this.#running = { operations, hub, cloud: cloud.desk, gateway, woke };
-    return { endpoint, secrets };
+    this.#running = { operations, hub, cloud: cloud.desk, gateway: listening, woke };
+    return { endpoint, secrets, listens: listening.addresses, warning: endpointNote(house)?.sentence ?? null };
   }
 
   /** Ends what runs (at most 10 s), then the rooms from the outside in. Idempotent. @throws what the first room threw that could not */

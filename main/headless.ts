@@ -99,14 +99,15 @@ async function main(): Promise<void> {
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
-  const { endpoint, secrets } = await plane.start();
+  const { endpoint, secrets, listens, warning } = await plane.start();
+  if (warning !== null) process.stderr.write(`Warning: ${warning}\n`);
   const consoleUrl = plane.consoleUrl();
   if (chosen.json) {
     const shown = Object.fromEntries(Object.entries(secrets).filter(([, secret]) => secret !== null));
     process.stdout.write(`${JSON.stringify({ ready: true, endpoint, consoleUrl, ...shown })}\n`);
     return;
   }
-  console.log(`Switchyard serves at ${endpoint}`);
+  console.log(`Switchyard serves at ${endpoint}, and listens on ${listens.join(' and ')}`);
   console.log(`Console (good for one use within 10 minutes): ${consoleUrl}`);
   console.log(`Data folder: ${chosen.dataDir}`);
   if (secrets.adminToken) console.log(`Admin token, shown this once: ${secrets.adminToken}`);

@@ -84,6 +84,10 @@ export const ERRORS_FR: Readonly<Record<ErrorCode, string>> = {
   request_not_found: 'Aucune trace de cette requête. Les traces sont gardées 7 jours.',
   project_not_found: 'Ce projet n’existe pas.',
   key_not_found: 'Cette clé n’existe pas.',
+  address_absent:
+    'Cette machine n’a pas cette adresse. Écoutez sur 127.0.0.1, sur 0.0.0.0 (toutes), ou sur une adresse qu’elle possède.',
+  address_unknown:
+    'Aucune adresse ne correspond à ce nom. Saisissez une adresse IP de cette machine, ou un nom qui y mène.',
   address_in_use: 'L’adresse est déjà utilisée par un autre programme.',
   store_unavailable:
     'La base de données n’est pas accessible en écriture. Le service continue ; les modifications sont refusées d’ici là.',

@@ -267,6 +267,14 @@ export const ERRORS = {
     sentence: 'No trace of that request is kept. Traces are kept for 7 days.',
   },
   // Start
+  address_absent: invalid(
+    400,
+    'This machine has no such address. Listen on 127.0.0.1, on 0.0.0.0 (all of them), or on an address that it has.',
+  ),
+  address_unknown: invalid(
+    400,
+    'No address is found by that name. Enter an IP address of this machine, or a name that leads to one.',
+  ),
   address_in_use: unavailable(503, 'Another program listens on this address. Stop it or choose another port.'),
   // Store
   store_unavailable: unavailable(

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions, ty
 import { createServer as createTlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { BROWSER } from '../../preload/contract.ts';
-import type { ErrorCode } from '../domain/errors.ts';
+import { type ErrorCode, SwitchyardError } from '../domain/errors.ts';
 
 import { adminRoutes } from './admin.ts';
 import { peerOf } from './auth.ts';
@@ -14,7 +14,7 @@ import { EventReaders, streamEvents } from './event-readers.ts';
 import { type ExchangeLimits, Exchanges } from './exchanges.ts';
 import { admit, type GuardRules, LOOPBACK_HOSTS } from './guard.ts';
 import { healthRoutes } from './health.ts';
-import { listenOnAll } from './listen.ts';
+import { DEFAULT_ADDRESSES, listenOnAll, type Misplaced } from './listen.ts';
 import { modelRoutes } from './models-list.ts';
 import { chatRoutes } from './openai-chat.ts';
 import { embeddingRoutes } from './openai-embeddings.ts';
@@ -58,10 +58,13 @@ export class Gateway {
   /** Connections on which an answer is being given: garbage behind it must not be answered in the middle of it. */
   readonly #answering = new Map<Duplex, number>();
   #servers: readonly Server[] = [];
+  #addresses: readonly string[];
+  #misplaced: Misplaced | null = null;
   #rules: GuardRules | null = null;
 
   constructor(ports: GatewayPorts, settings: GatewaySettings, options: GatewayOptions = {}) {
     this.#settings = settings;
+    this.#addresses = settings.addresses;
     this.#options = options;
     this.#ids = new RequestIds(ports.randomBytes, ports.clock);
     this.#sessions = new ConsoleSessions(ports.clock, ports.randomBytes);
@@ -88,11 +91,20 @@ export class Gateway {
 
   /**
    * @returns where it listens: the address to show to people
-   * @throws SwitchyardError address_in_use, invalid_address
+   * An address that cannot be had (a cable that is out, a name that nobody knows any more) must not end the whole house: then it
+   * listens for this machine alone, and `misplaced` says so.
+   * @throws SwitchyardError address_in_use
    */
   async start(): Promise<{ readonly url: string; readonly port: number }> {
-    const { addresses, port, hostNames, origins, tls } = this.#settings;
-    const listening = await listenOnAll(addresses, port, () => this.#createServer());
+    const { port, hostNames, origins, tls } = this.#settings;
+    const make = () => this.#createServer();
+    const listening = await listenOnAll(this.#addresses, port, make).catch((error: unknown) => {
+      const code = error instanceof SwitchyardError ? error.code : null;
+      if (code !== 'address_absent' && code !== 'address_unknown') throw error;
+      this.#misplaced = { address: this.#addresses.join(', '), code };
+      this.#addresses = DEFAULT_ADDRESSES;
+      return listenOnAll(DEFAULT_ADDRESSES, port, make);
+    });
     this.#servers = listening.servers as readonly Server[];
     this.#rules = {
       scheme: tls === null ? 'http' : 'https',
@@ -100,7 +112,7 @@ export class Gateway {
       // An address is no name that a page could rebind, so one that was chosen to listen on may stand in Host too.
       hosts: new Set([
         ...LOOPBACK_HOSTS,
-        ...[...hostNames, ...addresses.map(authority)].map((name) => name.toLowerCase()),
+        ...[...hostNames, ...this.#addresses.map(authority)].map((name) => name.toLowerCase()),
       ]),
       origins: new Set(origins),
     };
@@ -117,9 +129,19 @@ export class Gateway {
     return `${this.#url()}/console/#ticket=${this.#sessions.issueConsoleTicket()}`;
   }
 
+  /** Where it listens, without the port. */
+  get addresses(): readonly string[] {
+    return this.#addresses;
+  }
+
+  /** The address that it was to listen on and could not; null: it listens where it should. */
+  get misplaced(): Misplaced | null {
+    return this.#misplaced;
+  }
+
   /** True when work or administration could be overheard: reachable from elsewhere, and without TLS. */
   get exposedInClear(): boolean {
-    const loopback = this.#settings.addresses.every((address) => address === '::1' || address.startsWith('127.'));
+    const loopback = this.#addresses.every((address) => address === '::1' || address.startsWith('127.'));
     return !loopback && this.#settings.tls === null;
   }
 
@@ -146,7 +168,7 @@ export class Gateway {
   }
 
   #url(): string {
-    const { addresses } = this.#settings;
+    const addresses = this.#addresses;
     const everywhere = addresses.some((address) => ['127.0.0.1', '0.0.0.0', '::'].includes(address));
     const host = everywhere ? '127.0.0.1' : authority(addresses[0] ?? '127.0.0.1');
     return `${this.#rules?.scheme ?? 'http'}://${host}:${this.#rules?.port ?? 0}`;

@@ -4,6 +4,7 @@ import { SwitchyardError } from '../domain/errors.ts';
 import { ROLE_IDS } from '../domain/roles.ts';
 import { type Said, said, saidOf, together } from '../domain/said.ts';
 import { knownSettings, mergeSettings } from './general-settings.ts';
+import { endpointNote } from './health-endpoint.ts';
 import type { House } from './house.ts';
 import { patchRole, roleEffect } from './role-views.ts';
 
@@ -21,7 +22,7 @@ export function appInfo(house: House): Output<'app.info'> {
     platform: `${process.platform}-${process.arch}`,
     startedAtMs: Math.round(house.app.startedAtMs),
     endpoint: house.app.endpoint(),
-    endpointNote: null,
+    endpointNote: endpointNote(house),
     dataFolder: house.app.dataFolder,
     dataBytes: store.databaseBytes,
     encryption: {

@@ -4,6 +4,7 @@ import type { Provider } from '../domain/provider.ts';
 import { ROLE_IDS } from '../domain/roles.ts';
 import { said, told } from '../domain/said.ts';
 import { saidBy } from '../gate/verdict.ts';
+import { endpointItems } from './health-endpoint.ts';
 import { type Item, SHOWS_AFTER_MS, titled } from './health-item.ts';
 import { capItems, unservedItems } from './health-roles.ts';
 import type { House } from './house.ts';
@@ -12,7 +13,17 @@ const EMBED_ROLES = ['embedding', 'code-embedding'] as const;
 
 /** What is wrong now and what needs a person; made from the rooms' states, so that an item goes when its cause does. */
 export function healthItems(house: House): readonly HealthView[] {
-  const rooms = [storeItems, discoveryItems, nodeItems, gateItems, spaceItems, unservedItems, cloudItems, capItems];
+  const rooms = [
+    storeItems,
+    endpointItems,
+    discoveryItems,
+    nodeItems,
+    gateItems,
+    spaceItems,
+    unservedItems,
+    cloudItems,
+    capItems,
+  ];
   return rooms
     .flatMap((room) => room(house))
     .map((item) => ({
@@ -202,7 +213,7 @@ function cloudItems(house: House): Item[] {
   }
   for (const holder of holders) {
     const title = MISSES_KEY[holder.state];
-    if (lastPush === null || title === undefined) continue;
+    if (lastPush === null || title === undefined || holder.reason?.code === 'key_forgotten') continue;
     items.push({
       id: `cloud-key-${holder.nodeId}`,
       code: `cloud_${holder.state.replace('-', '_')}`,

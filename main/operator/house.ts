@@ -58,6 +58,18 @@ export interface AppFacts {
   readonly dataFolder: string;
   /** `http://127.0.0.1:7411`; null while it does not listen. */
   readonly endpoint: () => string | null;
+  /** Null while it does not listen. */
+  readonly listening: () => Listening | null;
+  /** @throws SwitchyardError address_absent, address_unknown: this machine cannot listen there */
+  readonly checkAddress: (address: string) => Promise<void>;
+}
+
+/** Where the endpoint really listens, which is not always where it was to. */
+export interface Listening {
+  readonly addresses: readonly string[];
+  /** Others can reach it, and overhear what they say to it. */
+  readonly exposedInClear: boolean;
+  readonly misplaced: { readonly address: string; readonly code: 'address_absent' | 'address_unknown' } | null;
 }
 
 export interface FoundAgent {

@@ -236,6 +236,7 @@ export function operatorOf(house: House): Operations {
       changing(async () => {
         const before = house.settings();
         const after = mergeSettings(before, patch);
+        if (after.endpoint.bind !== before.endpoint.bind) await house.app.checkAddress(after.endpoint.bind);
         await house.setSettings(after);
         return { settings: settingsView(house), restartNeeded: needsRestart(before, after) };
       }),

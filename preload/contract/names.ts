@@ -10,6 +10,8 @@ export { ROLE_IDS } from '../../main/domain/roles.ts';
 export { type Language, SENTENCES, sayIn } from '../../main/domain/said.ts';
 export { VERDICT_KINDS } from '../../main/domain/verdict.ts';
 
+export { isListenAddress, isOrigin, isServedName } from './addresses.ts';
+
 export const PAGE_IDS = [
   'overview',
   'fleet',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isListenAddress, isOrigin, isServedName } from './addresses.ts';
 import {
   amount,
   atMs,
@@ -46,10 +47,11 @@ export type SettingsView = z.infer<typeof SettingsView>;
 export const SettingsPatch = z.strictObject({
   endpoint: z
     .strictObject({
-      bind: z.string().min(1).max(255).optional(),
+      /** Also refused when this machine has no such address. */
+      bind: z.string().max(255).refine(isListenAddress).optional(),
       port: z.number().int().min(0).max(65_535).optional(),
-      names: hosts.optional(),
-      allowedOrigins: hosts.optional(),
+      names: z.array(z.string().max(255).refine(isServedName)).max(32).optional(),
+      allowedOrigins: z.array(z.string().max(255).refine(isOrigin)).max(32).optional(),
       openLoopback: z.boolean().optional(),
       trustProxy: z.boolean().optional(),
     })

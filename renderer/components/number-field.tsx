@@ -50,24 +50,24 @@ export function NumberField(props: {
   const i18n = useI18n();
   const { rule, fault } = props;
   const said = useId();
-  const id = useId();
   // The text stays as it was typed, also when the value it began with changes meanwhile.
   const first = useRef(props.value);
   return (
     <div className="number-field">
-      <label htmlFor={id}>{props.label}</label>
-      <input
-        id={id}
-        className="field num"
-        name={props.name}
-        inputMode={rule.whole ? 'numeric' : 'decimal'}
-        autoComplete="off"
-        placeholder={props.placeholder}
-        defaultValue={first.current ?? ''}
-        aria-invalid={fault !== null}
-        aria-describedby={fault === null ? undefined : said}
-        onChange={props.onEdit}
-      />
+      <label>
+        {props.label}
+        <input
+          className="field num"
+          name={props.name}
+          inputMode={rule.whole ? 'numeric' : 'decimal'}
+          autoComplete="off"
+          placeholder={props.placeholder}
+          defaultValue={first.current ?? ''}
+          aria-invalid={fault !== null}
+          aria-describedby={fault === null ? undefined : said}
+          onChange={props.onEdit}
+        />
+      </label>
       {fault !== null && <FieldError id={said}>{faultWords(i18n, fault, rule)}</FieldError>}
     </div>
   );

@@ -1,20 +1,20 @@
-import { type ChangeEvent, type FormEvent, type ReactElement, useRef, useState } from 'react';
+import { type ChangeEvent, type ReactElement, useRef, useState } from 'react';
 import type { AppView, SettingsPatch, SettingsView } from '../../preload/contract.ts';
 import { useUi } from '../app/ui.tsx';
 import { saveFile } from '../components/clipboard.ts';
-import { Check, Segments, Snippet } from '../components/controls.tsx';
+import { Check, Segments } from '../components/controls.tsx';
 import { Failure, Panel } from '../components/panel.tsx';
 import { Note } from '../components/status.tsx';
 import { UNKNOWN } from '../format/format.ts';
 import { useI18n } from '../i18n/i18n.tsx';
-import { useChange, useConsole, useRead, useTopic } from '../state/console.tsx';
-import { names } from './role-side.tsx';
+import { useChange, useConsole, useSettings, useTopic } from '../state/console.tsx';
 import { About } from './settings-about.tsx';
+import { Endpoint, isAboutAddress } from './settings-endpoint.tsx';
 import { Section } from './settings-section.tsx';
 
 export function SettingsPage(): ReactElement {
   const { t } = useI18n();
-  const settings = useRead('settings.get', {});
+  const settings = useSettings();
   const app = useTopic('app') ?? null;
   return (
     <Panel
@@ -24,7 +24,8 @@ export function SettingsPage(): ReactElement {
       onRetry={() => void settings.refetch()}
       minHeight={480}
     >
-      {settings.data && <Sections settings={settings.data} app={app} />}
+      {/* After a restart nothing waits for one any more. */}
+      {settings.data && <Sections key={app?.startedAtMs} settings={settings.data} app={app} />}
     </Panel>
   );
 }
@@ -41,7 +42,7 @@ function Sections(props: { readonly settings: SettingsView; readonly app: AppVie
   const console = settings.console;
   return (
     <div className="settings">
-      {set.isError && <Failure error={set.error} />}
+      {set.isError && !isAboutAddress(set.error) && <Failure error={set.error} />}
       {set.data?.restartNeeded && <Note tone="warn">{t('settings.restart')}</Note>}
       <Section title={t('settings.appearance')}>
         <Choice label={t('settings.theme')}>
@@ -70,7 +71,7 @@ function Sections(props: { readonly settings: SettingsView; readonly app: AppVie
           onChange={(singleKeys) => change({ console: { singleKeys } })}
         />
       </Section>
-      <Endpoint settings={settings} app={app} onChange={change} />
+      <Endpoint settings={settings} app={app} failure={set.error} onChange={change} />
       <Section title={t('settings.network')}>
         <Check
           label={t('settings.discovery')}
@@ -110,71 +111,6 @@ function Choice({ label, children }: { readonly label: string; readonly children
       <span aria-hidden="true">{label}</span>
       {children}
     </div>
-  );
-}
-
-function Endpoint(props: {
-  readonly settings: SettingsView;
-  readonly app: AppView | null;
-  readonly onChange: (patch: SettingsPatch) => void;
-}): ReactElement {
-  const { t, say } = useI18n();
-  const { endpoint } = props.settings;
-  const submit = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    props.onChange({
-      endpoint: {
-        bind: String(form.get('bind')).trim(),
-        port: Number(form.get('port')),
-        names: names(String(form.get('names'))),
-        allowedOrigins: names(String(form.get('origins'))),
-      },
-    });
-  };
-  return (
-    <Section title={t('settings.endpoint')}>
-      {props.app?.endpoint && <Snippet text={`${props.app.endpoint}/v1`} label={t('nav.copyEndpoint')} />}
-      {props.app?.endpointNote && <Note tone="warn">{say(props.app.endpointNote)}</Note>}
-      <form className="form" onSubmit={submit}>
-        <div className="pair">
-          <label>
-            {t('settings.bind')}
-            <input className="field mono" name="bind" required defaultValue={endpoint.bind} />
-          </label>
-          <label>
-            {t('settings.port')}
-            <input
-              className="field num"
-              name="port"
-              type="number"
-              min={0}
-              max={65535}
-              required
-              defaultValue={endpoint.port}
-            />
-          </label>
-        </div>
-        <label>
-          {t('settings.names')}
-          <input className="field mono" name="names" defaultValue={endpoint.names.join(', ')} />
-        </label>
-        <label>
-          {t('settings.origins')}
-          <input className="field mono" name="origins" defaultValue={endpoint.allowedOrigins.join(', ')} />
-        </label>
-        <div className="row end">
-          <button type="submit" className="button">
-            {t('action.save')}
-          </button>
-        </div>
-      </form>
-      <Check
-        label={t('settings.openLoopback')}
-        checked={endpoint.openLoopback}
-        onChange={(openLoopback) => props.onChange({ endpoint: { openLoopback } })}
-      />
-    </Section>
   );
 }
 

@@ -184,6 +184,37 @@ describeWithChromium('what an operator does in the console', () => {
       .toEqual([{ id: 'code-assistant', patch: { spendCaps: { dayUsd: 5 } } }]);
   });
 
+  it('an address, a name or an origin that is none is said at its field, and a refused address too', async () => {
+    const page = await show({
+      hash: '#/settings',
+      script: fullScript({
+        'settings.set': () => {
+          throw new Refusal('address_unknown');
+        },
+      }),
+    });
+    const save = page.getByRole('region', { name: 'Endpoint' }).getByRole('button', { name: 'Save' });
+    for (const [label, typed, words] of [
+      ['Listen on', 'http://box', 'Enter an IP address of this machine'],
+      ['Port', '7411x', 'no number that can be read'],
+      ['Names it answers to', 'box.lan:80', 'without a port'],
+      ['Origins of pages that may call it', 'tool.example', 'is no origin'],
+    ] as const) {
+      const field = page.getByLabel(label);
+      const before = await field.inputValue();
+      await field.fill(typed);
+      await save.click();
+      await page.getByRole('alert').getByText(words).waitFor();
+      expect(await field.getAttribute('aria-invalid')).toBe('true');
+      await field.fill(before);
+    }
+    expect(called('settings.set')).toEqual([]);
+    await page.getByLabel('Listen on').fill('banana');
+    await save.click();
+    await page.getByRole('alert').getByText('No address is found by that name').waitFor();
+    expect(await page.getByLabel('Listen on').getAttribute('aria-invalid')).toBe('true');
+  });
+
   it('nor is a key made without the limit that was meant', async () => {
     const page = await show({ hash: '#/keys' });
     await page.getByRole('button', { name: 'New key' }).first().click();
@@ -498,7 +529,7 @@ describeWithChromium('what an operator does in the console', () => {
     const page = await show();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByRole('combobox', { name: 'Page, machine or role' }).waitFor();
+    await page.getByRole('combobox', { name: 'Page, action, machine or role' }).waitFor();
     await page.keyboard.type('mac-st');
     await page.keyboard.press('Enter');
     await page.getByRole('complementary', { name: 'mac-studio' }).waitFor();

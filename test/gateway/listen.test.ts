@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { listenOnAll } from '../../main/gateway/listen.ts';
+import { checkAddress, listenOnAll } from '../../main/gateway/listen.ts';
 import { portOwner } from '../../main/gateway/port-owner.ts';
 import { startGateway, stopAll } from './harness.ts';
 
@@ -37,9 +37,29 @@ describe('the port', () => {
   it('an address that the machine does not have is left out', async () => {
     const harness = await startGateway({ settings: { addresses: ['127.0.0.1', '203.0.113.1'] } });
     expect((await fetch(`${harness.url}/healthz`)).status).toBe(200);
-    await expect(startGateway({ settings: { addresses: ['203.0.113.1'] } })).rejects.toMatchObject({
-      code: 'invalid_address',
+    await expect(listenOnAll(['203.0.113.1'], 0, () => createServer())).rejects.toMatchObject({
+      code: 'address_absent',
     });
+  });
+
+  it('where none can be had it listens for this machine alone, and knows why', async () => {
+    for (const [address, code] of [
+      ['203.0.113.1', 'address_absent'],
+      ['banana.invalid', 'address_unknown'],
+    ] as const) {
+      const harness = await startGateway({ settings: { addresses: [address] } });
+      expect((await fetch(`http://127.0.0.1:${harness.port}/healthz`)).status).toBe(200);
+      expect(harness.gateway.misplaced).toEqual({ address, code });
+      expect([harness.gateway.addresses[0], harness.gateway.exposedInClear]).toEqual(['127.0.0.1', false]);
+      await expect(checkAddress(address)).rejects.toMatchObject({ code });
+    }
+    // A port that is taken is another matter, and said as such.
+    const port = (await bound('127.0.0.1')) ?? 0;
+    await expect(startGateway({ settings: { addresses: ['203.0.113.1'], port } })).rejects.toMatchObject({
+      code: 'address_in_use',
+    });
+    await checkAddress('127.0.0.1');
+    await checkAddress('localhost');
   });
 
   it('that is taken is refused, with the name of who has it where that can be known', async () => {

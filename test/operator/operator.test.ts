@@ -177,6 +177,46 @@ describe('settings', () => {
     expect(settings.endpoint.names).toEqual(['box.lan']);
   });
 
+  it('take no address that this machine has not, no name that is none and no origin that no browser sends', async () => {
+    const before = (await call('settings.get')).endpoint;
+    const refused = (endpoint: object) => code('settings.set', { endpoint });
+    expect(await refused({ bind: '203.0.113.1' })).toBe('address_absent');
+    expect(await refused({ bind: 'banana.invalid' })).toBe('address_unknown');
+    for (const bind of ['', '127.0.0.1:80', 'http://box', '300.1.1.1', 'a b', '::g'])
+      expect(await refused({ bind }), bind).toBe('invalid_request');
+    for (const name of ['http://box.lan', 'box.lan:7411', 'a b', '-box']) {
+      expect(await refused({ names: [name] }), name).toBe('invalid_request');
+    }
+    for (const origin of [
+      'tool.example',
+      'https://tool.example/',
+      'https://TOOL.example',
+      'https://a.example:443',
+      '*',
+    ])
+      expect(await refused({ allowedOrigins: [origin] }), origin).toBe('invalid_request');
+    expect((await call('settings.get')).endpoint).toEqual(before);
+    const fits = { bind: '0.0.0.0', names: ['box.lan', '[::1]'], allowedOrigins: ['https://a.example:8443'] };
+    expect((await call('settings.set', { endpoint: fits })).settings.endpoint).toMatchObject(fits);
+  });
+
+  it('that others can reach it in clear is told for as long as it is so; an address that went leaves it to this machine', async () => {
+    const told = async () =>
+      (await call('health.list')).items.flatMap(({ code: what }) => (what.startsWith('endpoint_') ? [what] : []));
+    const restart = async (bind: string) => {
+      await plane.stop();
+      const folderStore = await start();
+      return [folderStore.listens, await told(), (await call('app.info')).endpointNote?.code ?? null, bind];
+    };
+    expect(await restart('0.0.0.0')).toEqual([['0.0.0.0'], ['endpoint_open'], 'listens_openly', '0.0.0.0']);
+    expect((await call('app.info')).endpoint).toMatch(/^http:\/\/127\.0\.0\.1:/);
+    await call('settings.set', { endpoint: { bind: '127.0.0.1' } });
+    // Still so: it takes effect at the next start.
+    expect(await told()).toEqual(['endpoint_open']);
+    const [listens, items, note] = await restart('127.0.0.1');
+    expect([(listens as string[])[0], items, note]).toEqual(['127.0.0.1', [], null]);
+  });
+
   it('keep both of two changes that are made at once, also when one is refused before', async () => {
     const refused = code('settings.import', { content: 'no JSON' });
     await Promise.all([

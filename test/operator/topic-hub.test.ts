@@ -17,7 +17,7 @@ function make() {
     gate: { verdicts: () => [], roleSpace: () => ({ state: 'founding' }) },
     roles: () => Object.fromEntries(ROLE_IDS.map((id) => [id, defaultRoleSettings(id)])),
     cloud: { status: () => ({ state: 'no-agent', holders: [], lastPush: null }), cappedOut: () => [] },
-    app: { startedAtMs: 0 },
+    app: { startedAtMs: 0, listening: () => null },
     requests: { list: () => [] },
     routed: () => [],
     healthSince: () => 7,

@@ -3,6 +3,26 @@ import type { Sentence } from './sentence.ts';
 /** Store, vault, settings, and the control plane itself. */
 export const HOUSE = {
   started: { en: 'Serving at {endpoint}.', fr: 'En service à l’adresse {endpoint}.' },
+  listens_openly: {
+    en: 'Every machine that reaches this one can call it on {address}, and keys and texts cross the network unencrypted. Enter 127.0.0.1 under Settings, Listen on, or put a proxy with TLS in front.',
+    fr: 'Toute machine qui atteint celle-ci peut l’appeler sur {address}, et clés et textes traversent le réseau sans chiffrement. Saisissez 127.0.0.1 sous Réglages, Écouter sur, ou placez un proxy TLS devant.',
+  },
+  listens_address_absent: {
+    en: 'This machine has no address {address}, so the endpoint is on 127.0.0.1 alone. Correct it under Settings, Listen on, and start again.',
+    fr: 'Cette machine n’a pas l’adresse {address} : le point d’accès est sur 127.0.0.1 seulement. Corrigez-la sous Réglages, Écouter sur, puis redémarrez.',
+  },
+  listens_address_unknown: {
+    en: 'The name {address} leads to no address, so the endpoint is on 127.0.0.1 alone. Correct it under Settings, Listen on, and start again.',
+    fr: 'Le nom {address} ne mène à aucune adresse : le point d’accès est sur 127.0.0.1 seulement. Corrigez-le sous Réglages, Écouter sur, puis redémarrez.',
+  },
+  title_listens_openly: {
+    en: 'Other machines can reach this one, without encryption',
+    fr: 'D’autres machines peuvent atteindre celle-ci, sans chiffrement',
+  },
+  title_listens_elsewhere: {
+    en: 'The endpoint is not where it should be',
+    fr: 'Le point d’accès n’est pas là où il devrait être',
+  },
   clock_gap: {
     en: 'The machine slept or its clock jumped by {gapMs}; machines are asked anew.',
     fr: 'La machine était en veille ou son horloge a sauté de {gapMs} ; les machines sont interrogées de nouveau.',

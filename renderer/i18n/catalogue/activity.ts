@@ -118,6 +118,18 @@ export const activity = {
   'settings.endpoint': { en: 'Endpoint', fr: 'Point d’accès' },
   'settings.bind': { en: 'Listen on', fr: 'Écouter sur' },
   'settings.port': { en: 'Port', fr: 'Port' },
+  'settings.strangeBind': {
+    en: 'Enter an IP address of this machine, such as 127.0.0.1, or a name that leads to one. Nothing was saved.',
+    fr: 'Saisissez une adresse IP de cette machine, comme 127.0.0.1, ou un nom qui y mène. Rien n’a été enregistré.',
+  },
+  'settings.strangeName': {
+    en: '“{name}” is no host name: enter names such as box.lan, without http:// and without a port. Nothing was saved.',
+    fr: '« {name} » n’est pas un nom d’hôte : saisissez des noms comme box.lan, sans http:// ni port. Rien n’a été enregistré.',
+  },
+  'settings.strangeOrigin': {
+    en: '“{origin}” is no origin: enter scheme, host and port of the page, such as https://tool.example. Nothing was saved.',
+    fr: '« {origin} » n’est pas une origine : saisissez schéma, hôte et port de la page, comme https://tool.example. Rien n’a été enregistré.',
+  },
   'settings.names': { en: 'Names it answers to', fr: 'Noms reconnus' },
   'settings.origins': { en: 'Origins of pages that may call it', fr: 'Origines des pages autorisées' },
   'settings.openLoopback': {
