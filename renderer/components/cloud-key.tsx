@@ -91,8 +91,9 @@ const isHeld = (cloud: CloudView | null): boolean =>
 export function KeyHolders({ cloud }: { readonly cloud: CloudView }): ReactElement {
   const { t, say } = useI18n();
   const accepted = cloud.holders.filter((holder) => holder.state === 'accepted');
-  // Nobody misses a key that was never given.
-  const noneYet = (holder: KeyHolderView) => holder.reason?.code === 'key_none';
+  // Nobody misses a key that was never given, or that a person had dropped.
+  const isNone = (holder: KeyHolderView) =>
+    holder.reason?.code === 'key_none' || holder.reason?.code === 'key_forgotten';
   return (
     <div className="stack">
       <p>
@@ -118,8 +119,8 @@ export function KeyHolders({ cloud }: { readonly cloud: CloudView }): ReactEleme
             <li key={holder.nodeId}>
               <b>{holder.nodeName}</b>
               <span>
-                {noneYet(holder) ? (
-                  <Status tone="idle">{t('key.noneYet')}</Status>
+                {isNone(holder) ? (
+                  <Status tone="idle">{t(holder.reason?.code === 'key_none' ? 'key.noneYet' : 'key.noKey')}</Status>
                 ) : (
                   <>
                     <Status tone={HOLDER_TONE[holder.state]}>{t(`holder.${holder.state}`)}</Status>{' '}

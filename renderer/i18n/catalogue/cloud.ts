@@ -76,6 +76,7 @@ export const cloud = {
   'key.remembered': { en: 'kept encrypted', fr: 'gardée chiffrée' },
   'key.acceptedByOne': { en: 'Accepted by {names}', fr: 'Acceptée par {names}' },
   'key.acceptedBy': { en: 'Accepted by {count} agents: {names}', fr: 'Acceptée par {count} agents : {names}' },
+  'key.noKey': { en: 'no key', fr: 'pas de clé' },
   'key.noneYet': { en: 'no key yet', fr: 'pas encore de clé' },
   'key.none': {
     en: 'No agent holds a key. Without one nothing goes to the cloud.',
