@@ -29,7 +29,8 @@ export class Snapshot {
   readonly #idByHash = new Map<string, string>();
   #adminTokenSha256: string | null = null;
   #budget: Json = null;
-  #problems: readonly Said[] = [];
+  /** By document: one that is written again is understood. */
+  readonly #problems = new Map<string, Said>();
 
   /** Takes over what the database holds. */
   replace(configuration: Configuration): void {
@@ -38,7 +39,7 @@ export class Snapshot {
     this.#idByHash.clear();
     for (const key of this.#nodeKeys.values()) key.fill(0);
     this.#nodeKeys.clear();
-    this.#problems = [];
+    this.#problems.clear();
     for (const { name, version, body } of configuration.documents) this.putDocument(name, version, body);
     for (const { record, key } of configuration.nodes) {
       this.#nodes.set(record.id, record);
@@ -53,15 +54,16 @@ export class Snapshot {
 
   /** Documents that could not be understood. */
   get problems(): readonly Said[] {
-    return this.#problems;
+    return [...this.#problems.values()];
   }
 
   putDocument(name: string, version: number, body: string): void {
+    this.#problems.delete(name);
     const role = name.slice(ROLE.length);
     if (name.startsWith(ROLE) && isRoleId(role)) {
       const settings = readRoleDocument(role, body);
       if (!settings) {
-        this.#problems = [...this.#problems, said('store_role_unread', { role })];
+        this.#problems.set(name, said('store_role_unread', { role }));
       }
       this.#roles.set(role, { version, value: settings ?? closedRoleSettings(role) });
       return;
@@ -71,7 +73,7 @@ export class Snapshot {
       // Not null: null is a budget that was never saved, which starts unpaused.
       this.#budget = value ?? 'unreadable';
       if (value === undefined) {
-        this.#problems = [...this.#problems, said('store_budget_unread')];
+        this.#problems.set(name, said('store_budget_unread'));
       }
     }
     if (!name.startsWith(SETTINGS)) return;
@@ -79,7 +81,7 @@ export class Snapshot {
     if (value === undefined) {
       const says =
         settings === 'project-caps' ? said('project_caps_unread') : said('store_settings_unread', { settings });
-      this.#problems = [...this.#problems, says];
+      this.#problems.set(name, says);
     }
     // Kept as null: that there is such a row, and nobody knows what it says, is not the same as none.
     this.#settings.set(settings, { version, value: value ?? null });

@@ -181,6 +181,8 @@ describe('with a damaged database', () => {
     expect(store.settings.get('project-caps')).toMatchObject({ value: null });
     expect(store.settings.get('endpoint')).toBeNull();
     expect(store.health().problems.map(({ code }) => code)).toContain('project_caps_unread');
+    await store.settings.put('project-caps', {});
+    expect(store.health().problems.map(({ code }) => code)).not.toContain('project_caps_unread');
   });
 
   it('switches a role off, and keeps it local, when its settings cannot be understood', async () => {
@@ -201,6 +203,8 @@ describe('with a damaged database', () => {
     expect(store.health().problems.filter(({ code }) => code === 'store_role_unread')).toHaveLength(2);
     await store.roles.put('rlm', rlm);
     expect(store.roles.get('rlm').value).toEqual(rlm);
+    // Saved again it is no problem any more.
+    expect(store.health().problems.filter(({ code }) => code === 'store_role_unread')).toHaveLength(1);
   });
 });
 
