@@ -58,6 +58,8 @@ export const ERRORS_FR: Readonly<Record<ErrorCode, string>> = {
   space_anchor_lost: 'Les vecteurs de référence de cet espace sont perdus. Importez l’espace depuis un export.',
   confirmation_required:
     'Ce changement remplace un espace vectoriel et rend l’index inutilisable. Confirmez-le s’il est voulu.',
+  leaving_unconfirmed:
+    'Des textes qui restent aujourd’hui sur le réseau pourraient alors en sortir. Confirmez-le s’il est voulu.',
   engine_error: 'Le moteur a échoué. La trace dit lequel et pourquoi.',
   engine_busy: 'Tous les moteurs possibles sont occupés. Attendez un peu.',
   engine_refused: 'Le moteur a refusé la requête comme mal formée.',

@@ -202,6 +202,10 @@ export const ERRORS = {
     409,
     'This change replaces a vector space and makes the index worthless. Repeat it with confirm: true if that is meant.',
   ),
+  leaving_unconfirmed: invalid(
+    409,
+    'This would let texts out of the network that so far may not leave. Repeat it with confirm: true if that is meant.',
+  ),
   // Engines and agents
   engine_error: unavailable(502, 'The engine failed. The provider and its reason are on the trace.'),
   engine_busy: unavailable(503, 'Every engine that could serve this is busy. Wait as Retry-After says.'),

@@ -72,6 +72,7 @@ export const ADMIN_TABLE: readonly AdminEntry[] = [
   { method: 'GET', path: '/admin/settings', operation: 'settings.get' },
   { method: 'PATCH', path: '/admin/settings', operation: 'settings.set' },
   { method: 'GET', path: '/admin/settings/export', operation: 'settings.export' },
+  { method: 'POST', path: '/admin/settings/preview', operation: 'settings.preview' },
   { method: 'POST', path: '/admin/settings/import', operation: 'settings.import' },
   { method: 'POST', path: '/admin/encryption/rotate', operation: 'encryption.rotate' },
   { method: 'POST', path: '/admin/updates/check', operation: 'updates.check' },

@@ -5,12 +5,13 @@ import type { RoleSettings } from '../domain/roles.ts';
 import { said, saidOf } from '../domain/said.ts';
 import { listEvents, overview } from './activity.ts';
 import { diagnostics } from './diagnostics.ts';
-import { appInfo, exportSettings, importSettings, settingsView } from './documents.ts';
+import { appInfo, exportSettings, settingsView } from './documents.ts';
 import { foundSpace } from './founding.ts';
 import { spaceView, verdictViews } from './gate-views.ts';
 import { mergeSettings, needsRestart } from './general-settings.ts';
 import { healthItems } from './health.ts';
 import type { House } from './house.ts';
+import { importSettings, previewImport } from './import-settings.ts';
 import { createKey, keyView, revokeKey, usage } from './keys.ts';
 import { nodeDetail, nodeView, nodeViews } from './node-views.ts';
 import { oneByOne } from './one-by-one.ts';
@@ -241,7 +242,8 @@ export function operatorOf(house: House): Operations {
         return { settings: settingsView(house), restartNeeded: needsRestart(before, after) };
       }),
     'settings.export': async () => exportSettings(house),
-    'settings.import': ({ content }) => changing(() => importSettings(content, house)),
+    'settings.preview': ({ content }) => previewImport(content, house),
+    'settings.import': ({ content, confirm }) => changing(() => importSettings(content, confirm ?? false, house)),
     'encryption.rotate': async () => {
       const { rows, keyVersion } = await house.store.vault.rotateEncryption();
       return { rows, version: keyVersion };

@@ -16,6 +16,7 @@ import {
   read,
   text,
 } from './common.ts';
+import { LeavingView } from './roles.ts';
 
 export const ThemeName = z.enum(['system', 'light', 'dark']);
 export const LanguageName = z.enum(['system', 'en', 'fr']);
@@ -124,9 +125,20 @@ export const settingsOperations = {
     z.object({ settings: SettingsView, restartNeeded: z.boolean() }),
   ),
   'settings.export': read('Settings and roles as a file, without secrets', Nothing, FileOut),
-  'settings.import': change(
-    'Take over an exported file',
+  'settings.preview': read(
+    'What taking over an exported file would do, before it is done',
     z.strictObject({ content: FileIn }),
+    z.object({
+      /** What would be taken over: `settings` and roles. */
+      changes: z.array(label),
+      skipped: z.array(Reason),
+      /** Roles whose texts would leave the network that so far may not, and where they would go. */
+      leaves: z.array(z.object({ role: RoleName, to: LeavingView })),
+    }),
+  ),
+  'settings.import': change(
+    'Take over an exported file; one that lets out what so far stays in the network needs `confirm`',
+    z.strictObject({ content: FileIn, confirm: z.boolean().optional() }),
     z.object({ changed: z.array(label), skipped: z.array(Reason) }),
   ),
   'encryption.rotate': change(

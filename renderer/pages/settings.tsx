@@ -1,4 +1,4 @@
-import { type ChangeEvent, type ReactElement, useRef, useState } from 'react';
+import { type ReactElement, useState } from 'react';
 import type { AppView, SettingsPatch, SettingsView } from '../../preload/contract.ts';
 import { useUi } from '../app/ui.tsx';
 import { saveFile } from '../components/clipboard.ts';
@@ -10,6 +10,7 @@ import { useI18n } from '../i18n/i18n.tsx';
 import { useChange, useConsole, useSettings, useTopic } from '../state/console.tsx';
 import { About } from './settings-about.tsx';
 import { Endpoint, isAboutAddress } from './settings-endpoint.tsx';
+import { useImport } from './settings-import.tsx';
 import { Section } from './settings-section.tsx';
 
 export function SettingsPage(): ReactElement {
@@ -117,11 +118,9 @@ function Choice({ label, children }: { readonly label: string; readonly children
 function Data({ app }: { readonly app: AppView | null }): ReactElement {
   const { t, f, say } = useI18n();
   const { transport } = useConsole();
-  const ui = useUi();
-  const file = useRef<HTMLInputElement>(null);
   const [failure, setFailure] = useState<unknown>(null);
   const rotate = useChange('encryption.rotate');
-  const bring = useChange('settings.import', ['settings.get']);
+  const bring = useImport();
   const save = async (name: 'settings.export' | 'diagnostics.get') => {
     setFailure(null);
     try {
@@ -129,15 +128,6 @@ function Data({ app }: { readonly app: AppView | null }): ReactElement {
     } catch (error) {
       setFailure(error);
     }
-  };
-  const read = async (event: ChangeEvent<HTMLInputElement>) => {
-    const chosen = event.target.files?.[0];
-    event.target.value = '';
-    if (!chosen) return;
-    bring.mutate(
-      { content: await chosen.text() },
-      { onSuccess: ({ changed }) => ui.announce(t('settings.imported', { count: f.number(changed.length) })) },
-    );
   };
   return (
     <Section title={t('settings.data')}>
@@ -159,8 +149,8 @@ function Data({ app }: { readonly app: AppView | null }): ReactElement {
         <button type="button" className="button" onClick={() => void save('settings.export')}>
           {t('settings.export')}
         </button>
-        <input ref={file} type="file" accept="application/json,.json" hidden onChange={(event) => void read(event)} />
-        <button type="button" className="button" onClick={() => file.current?.click()}>
+        {bring.parts}
+        <button type="button" className="button" onClick={bring.choose}>
           {t('settings.import')}
         </button>
         <button type="button" className="button" onClick={() => void save('diagnostics.get')}>
@@ -168,13 +158,13 @@ function Data({ app }: { readonly app: AppView | null }): ReactElement {
         </button>
       </div>
       {rotate.data && <Note tone="ok">{t('settings.rotated', { rows: f.number(rotate.data.rows) })}</Note>}
-      {bring.data?.skipped.map((reason) => (
+      {bring.skipped.map((reason) => (
         <Note key={reason.sentence} tone="warn">
           {say(reason)}
         </Note>
       ))}
-      {(failure !== null || rotate.isError || bring.isError) && (
-        <Failure error={failure ?? rotate.error ?? bring.error} />
+      {(failure !== null || rotate.isError || bring.failure !== null) && (
+        <Failure error={failure ?? rotate.error ?? bring.failure} />
       )}
     </Section>
   );

@@ -215,6 +215,36 @@ describeWithChromium('what an operator does in the console', () => {
     expect(await page.getByLabel('Listen on').getAttribute('aria-invalid')).toBe('true');
   });
 
+  it('a file that lets a role out of the network asks first, with where its texts would go', async () => {
+    const to = {
+      openRouter: { hosts: ['openrouter.ai'], model: 'deepseek/deepseek-v4', upstreams: [] },
+      elsewhere: [],
+    };
+    const page = await show({
+      hash: '#/settings',
+      script: fullScript({
+        'settings.preview': () => ({ changes: ['settings', 'rlm'], skipped: [], leaves: [{ role: 'rlm', to }] }),
+        'settings.import': () => ({ changed: ['settings', 'rlm'], skipped: [] }),
+      }),
+    });
+    const choose = async () =>
+      page
+        .locator('input[type=file]')
+        .setInputFiles({ name: 'settings.json', mimeType: 'application/json', buffer: Buffer.from('{}') });
+    await page.getByRole('button', { name: 'Import settings' }).waitFor();
+    await choose();
+    const sheet = page.getByRole('dialog');
+    await sheet.getByText('deepseek/deepseek-v4').waitFor();
+    await sheet.getByText('openrouter.ai').waitFor();
+    await sheet.getByRole('button', { name: 'Cancel' }).click();
+    await sheet.waitFor({ state: 'detached' });
+    expect(called('settings.import')).toEqual([]);
+    await choose();
+    await sheet.getByRole('button', { name: 'Let them leave' }).click();
+    await sheet.waitFor({ state: 'detached' });
+    expect(called('settings.import')).toEqual([{ content: '{}', confirm: true }]);
+  });
+
   it('nor is a key made without the limit that was meant', async () => {
     const page = await show({ hash: '#/keys' });
     await page.getByRole('button', { name: 'New key' }).first().click();

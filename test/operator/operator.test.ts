@@ -234,7 +234,7 @@ describe('settings', () => {
     await call('roles.update', { id: 'reranker', patch: { policy: 'local' } });
     const document = JSON.parse(content) as { roles: Record<string, unknown> };
     document.roles.rlm = { policy: 'sideways' };
-    const { changed, skipped } = await call('settings.import', { content: JSON.stringify(document) });
+    const { changed, skipped } = await call('settings.import', { content: JSON.stringify(document), confirm: true });
     expect(changed).toContain('reranker');
     expect(skipped.map((item) => item.params?.role)).toContain('rlm');
     const { roles } = await call('roles.list');
@@ -242,6 +242,50 @@ describe('settings', () => {
     expect(roles.find(({ id }) => id === 'rlm')?.policy).toBe('local');
     expect(await code('settings.import', { content: 'not json' })).toBe('invalid_request');
     expect(await code('settings.import', { content: '{}' })).toBe('invalid_request');
+  });
+
+  it('of a file let no role out of the network unasked: previewed, refused whole, done when it is meant', async () => {
+    const { content } = await call('settings.export');
+    const document = JSON.parse(content) as {
+      settings: { console: { theme: string } };
+      roles: Record<string, { policy: string }>;
+    };
+    const theme = document.settings.console.theme;
+    document.settings.console.theme = theme === 'dark' ? 'light' : 'dark';
+    document.roles.rlm = { policy: 'backup' };
+    const file = JSON.stringify(document);
+    const { changes, leaves } = await call('settings.preview', { content: file });
+    expect(changes).toEqual(expect.arrayContaining(['settings', 'rlm']));
+    expect(leaves).toEqual([
+      {
+        role: 'rlm',
+        to: { openRouter: { hosts: [], model: 'deepseek/deepseek-v4-flash', upstreams: [] }, elsewhere: [] },
+      },
+    ]);
+    expect(await code('settings.import', { content: file })).toBe('leaving_unconfirmed');
+    const now = async () => [
+      (await call('settings.get')).console.theme,
+      (await call('roles.get', { id: 'rlm' })).policy,
+    ];
+    expect(await now()).toEqual([theme, 'local']);
+    expect((await call('settings.import', { content: file, confirm: true })).changed).toContain('rlm');
+    expect(await now()).toEqual([document.settings.console.theme, 'backup']);
+    // Back again narrows, which nobody has to confirm.
+    expect((await call('settings.preview', { content })).leaves).toEqual([]);
+    await call('settings.import', { content });
+    expect(await now()).toEqual([theme, 'local']);
+  });
+
+  it('of a file are refused as those of a person are: an address that this machine has not', async () => {
+    const { content } = await call('settings.export');
+    const document = JSON.parse(content) as { settings: { endpoint: object } };
+    document.settings.endpoint = { bind: '203.0.113.1' };
+    const { changed, skipped } = await call('settings.import', { content: JSON.stringify(document) });
+    expect([changed.includes('settings'), skipped.map((item) => item.code)]).toEqual([
+      false,
+      ['import_settings_refused'],
+    ]);
+    expect((await call('settings.get')).endpoint.bind).not.toBe('203.0.113.1');
   });
 });
 

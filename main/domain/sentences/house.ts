@@ -152,6 +152,14 @@ export const HOUSE = {
     en: 'General settings of another version were left alone.',
     fr: 'Les réglages généraux d’une autre version n’ont pas été repris.',
   },
+  import_settings_refused: {
+    en: 'General settings were left alone:',
+    fr: 'Les réglages généraux n’ont pas été repris.',
+  },
+  import_leaves: {
+    en: 'With this file texts of {roles} would leave the network, which so far may not. Nothing was changed. Repeat it with confirm: true if that is meant.',
+    fr: 'Avec ce fichier, des textes de {roles} sortiraient du réseau, ce qui est exclu aujourd’hui. Rien n’a changé. Recommencez avec confirm: true si c’est voulu.',
+  },
   import_role_left: {
     en: 'Settings of {role} do not fit this version.',
     fr: 'Les réglages de {role} ne conviennent pas à cette version.',

@@ -166,6 +166,11 @@ export const activity = {
   'settings.rotated': { en: '{rows} rows were encrypted anew', fr: '{rows} lignes ont été chiffrées de nouveau' },
   'settings.export': { en: 'Export settings', fr: 'Exporter les réglages' },
   'settings.import': { en: 'Import settings', fr: 'Importer des réglages' },
+  'settings.importLeaves': {
+    en: 'Let texts leave the network with this file?',
+    fr: 'Laisser des textes sortir du réseau avec ce fichier ?',
+  },
+  'settings.importTakes': { en: 'It would take over: {what}.', fr: 'Seraient repris : {what}.' },
   'settings.imported': { en: '{count} settings were taken over', fr: '{count} réglages repris' },
   'settings.diagnostics': { en: 'Save a diagnostic bundle', fr: 'Enregistrer un diagnostic' },
   'settings.about': { en: 'About', fr: 'À propos' },
