@@ -47,7 +47,8 @@ export function unservedItems(house: House): Item[] {
     else found.set(why.sentence, { why, roles: [role] });
   }
   return [...found.values()].map(({ why, roles }) => ({
-    id: `unserved-${roles.join('-')}`,
+    // By reason: one role more is the same thing to do, and no news.
+    id: [why.code, ...(why.more ?? []).map(({ code }) => code)].join('-'),
     code: 'role_unserved',
     severity: 'error',
     ...titled(said('title_role_unserved', { roles: roles.join(', ') })),
@@ -84,11 +85,11 @@ function unserved(role: RoleId, house: House): Said | null {
     const wanted = embeds || settings.localModels !== 'auto' || isAsked(role, house);
     return wanted ? said('nobody_offers') : null;
   }
-  if (admitted.some(({ node }) => hasJustChanged(house, node))) return null;
   const reasons = admitted.map((provider) => standingReasons(provider, house)[0]);
   // One without a reason serves, or rests for seconds.
   const codes = [...new Set(reasons.filter((code) => code !== undefined))];
   if (reasons.includes(undefined) || codes.every((code) => TOLD_ELSEWHERE.has(code))) return null;
+  if (admitted.some(({ node }) => hasJustChanged(house, node))) return null;
   const causes = codes.slice(0, 3).map((code) => said(code));
   return together(said('role_unserved'), ...causes);
 }

@@ -234,6 +234,10 @@ describe('a role that nobody serves', () => {
     expect(items({ routed, ...gone(15_000) })).toEqual([['Nothing serves code-assistant, rlm', why, null, true]]);
     expect(items({ routed: routed.slice(0, 1), ...gone(15_000) })).toEqual([['Nothing serves rlm', why, 'rlm', true]]);
     expect(items({ routed: [...routed, chat('rlm'), chat('code-assistant')], ...gone(15_000) })).toEqual([]);
+    const ids = [routed, routed.slice(0, 1)].map(
+      (some) => healthItems(house({ ...gone(15_000), routed: some }))[1]?.id,
+    );
+    expect(ids).toEqual(Array(2).fill('role_unserved-node_unreachable'));
     expect(items({ routed, ...gone(15_000), startedAtMs: NOW_MS - 14_999 })).toEqual([]);
   });
 
