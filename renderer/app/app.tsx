@@ -15,7 +15,7 @@ import { SettingsPage } from '../pages/settings.tsx';
 import { WelcomePage } from '../pages/welcome.tsx';
 import { useConnection, useConsole, useSettings, useTopic } from '../state/console.tsx';
 import type { UiStore } from '../state/ui-store.ts';
-import { HelpSheet, Palette } from './dialogs.tsx';
+import { FailureSheet, HelpSheet, Palette } from './dialogs.tsx';
 import { NavigationContext, usePlace } from './place.tsx';
 import { Rail } from './rail.tsx';
 import { SignIn } from './sign-in.tsx';
@@ -83,7 +83,7 @@ function Frame({ settings }: { readonly settings: SettingsView | null }): ReactE
   const navigation = usePlace();
   const { place, go } = navigation;
   const ui = useUi();
-  const { helpOpen, paletteOpen } = useStore(ui);
+  const { helpOpen, paletteOpen, failure } = useStore(ui);
   const page = useRef<HTMLElement>(null);
 
   useEffect(() => transport.onShow((to, target) => go(to, target)), [transport, go]);
@@ -104,7 +104,7 @@ function Frame({ settings }: { readonly settings: SettingsView | null }): ReactE
     if (action.do === 'go') go(action.page);
     else if (action.do === 'filter') focusFilter();
     else if (action.do === 'help') ui.setState({ helpOpen: true });
-    else ui.setState({ paletteOpen: !ui.getState().paletteOpen });
+    else ui.setState({ asked: null, paletteOpen: !ui.getState().paletteOpen });
   });
 
   const Page = PAGES[place.page];
@@ -127,6 +127,7 @@ function Frame({ settings }: { readonly settings: SettingsView | null }): ReactE
         <StatusLine />
         {helpOpen && <HelpSheet onClose={() => ui.setState({ helpOpen: false })} />}
         {paletteOpen && <Palette onClose={() => ui.setState({ paletteOpen: false })} />}
+        {failure !== null && <FailureSheet error={failure} onClose={() => ui.setState({ failure: null })} />}
       </div>
     </NavigationContext>
   );

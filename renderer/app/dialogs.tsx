@@ -1,9 +1,8 @@
-import { type ReactElement, useId, useMemo, useState } from 'react';
-import { PAGE_IDS } from '../../preload/contract/names.ts';
+import { type ReactElement, useId, useState } from 'react';
 import { Sheet } from '../components/controls.tsx';
+import { Failure } from '../components/panel.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
-import { useTopic } from '../state/console.tsx';
-import { useNavigation } from './place.tsx';
+import { type Choice, choicesFor, useChoices } from './palette-choices.ts';
 import { PAGE_LETTERS } from './shortcuts.ts';
 
 /** Every key there is. */
@@ -48,22 +47,14 @@ function KeyRow({ name, does }: { readonly name: string; readonly does: string }
   );
 }
 
-interface Choice {
-  readonly id: string;
-  readonly label: string;
-  readonly hint: string;
-  readonly go: () => void;
-}
-
-/** Goes anywhere by typing a piece of its name. */
+/** Goes anywhere, and does what there is to do, by typing a piece of its name. */
 export function Palette({ onClose }: { readonly onClose: () => void }): ReactElement {
   const { t } = useI18n();
   const list = useId();
   const [typed, setTyped] = useState('');
   const [active, setActive] = useState(0);
   const choices = useChoices();
-  const wanted = typed.trim().toLowerCase();
-  const found = choices.filter((choice) => choice.label.toLowerCase().includes(wanted)).slice(0, 40);
+  const found = choicesFor(choices, typed).slice(0, 40);
   const current = Math.min(active, Math.max(0, found.length - 1));
   const pick = (choice: Choice | undefined) => {
     if (!choice) return;
@@ -121,33 +112,23 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactEle
   );
 }
 
-function useChoices(): readonly Choice[] {
+/** What was chosen in the palette and could not be done: it has no place of its own on a page. */
+export function FailureSheet({
+  error,
+  onClose,
+}: {
+  readonly error: unknown;
+  readonly onClose: () => void;
+}): ReactElement {
   const { t } = useI18n();
-  const { go } = useNavigation();
-  const nodes = useTopic('nodes');
-  const roles = useTopic('roles');
-  return useMemo(
-    () => [
-      ...PAGE_IDS.map((page) => ({
-        id: page,
-        label: t(`page.${page}`),
-        hint: t('palette.page'),
-        go: () => go(page),
-      })),
-      { id: 'welcome', label: t('welcome.title'), hint: t('palette.page'), go: () => go('welcome') },
-      ...(nodes ?? []).map((node) => ({
-        id: `node ${node.id}`,
-        label: node.name,
-        hint: node.address ?? t('palette.machine'),
-        go: () => go('fleet', node.id),
-      })),
-      ...(roles ?? []).map((role) => ({
-        id: `role ${role.id}`,
-        label: role.id,
-        hint: t('palette.role'),
-        go: () => go('roles', role.id),
-      })),
-    ],
-    [t, go, nodes, roles],
+  return (
+    <Sheet title={t('palette.failed')} onClose={onClose}>
+      <Failure error={error} />
+      <div className="row end">
+        <button type="button" className="button" onClick={onClose}>
+          {t('action.close')}
+        </button>
+      </div>
+    </Sheet>
   );
 }

@@ -17,7 +17,7 @@ export const SEQUENCE_MS = 1200;
 
 export type ShortcutAction =
   | { readonly do: 'go'; readonly page: PageId }
-  | { readonly do: 'filter' | 'help' | 'palette' };
+  | { readonly do: 'filter' | 'help' | 'palette' | 'rows' };
 
 export interface KeyPress {
   readonly key: string;
@@ -25,6 +25,8 @@ export interface KeyPress {
   readonly alt: boolean;
   /** The focus is where text is typed. */
   readonly typing: boolean;
+  /** Nothing has the focus that arrows would mean something to. */
+  readonly free: boolean;
   readonly atMs: number;
 }
 
@@ -44,6 +46,10 @@ export function onKey(
   if (press.command) {
     return press.key.toLowerCase() === 'k' ? { pending: null, action: { do: 'palette' } } : nothing;
   }
+  // Arrows are no letter: they go on where single keys are off.
+  if (!press.alt && !press.typing && press.free && (press.key === 'ArrowDown' || press.key === 'ArrowUp')) {
+    return { pending: null, action: { do: 'rows' } };
+  }
   if (press.alt || press.typing || !singleKeys) return nothing;
   if (pending !== null && press.atMs - pending <= SEQUENCE_MS) {
     const page = Object.hasOwn(PAGE_LETTERS, press.key) ? PAGE_LETTERS[press.key] : undefined;
@@ -51,6 +57,7 @@ export function onKey(
   }
   if (press.key === 'g') return { pending: press.atMs, action: null };
   if (press.key === '/') return { pending: null, action: { do: 'filter' } };
+  if (press.key === 'j' || press.key === 'k') return { pending: null, action: { do: 'rows' } };
   if (press.key === '?') return { pending: null, action: { do: 'help' } };
   return nothing;
 }

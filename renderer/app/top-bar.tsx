@@ -6,6 +6,7 @@ import { Status, type Tone } from '../components/status.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useChange, useConnection, useTopic } from '../state/console.tsx';
 import { placeHash } from '../state/ui-store.ts';
+import { useAsked } from './ui.tsx';
 
 /** Title, what the page adds, and four answers: live? cloud? does anything need me? where is everything else? */
 export function TopBar(props: {
@@ -74,6 +75,7 @@ function CloudChip(): ReactElement | null {
   const cloud = useTopic('cloud');
   const budget = useTopic('budget');
   const [asking, setAsking] = useState(false);
+  useAsked('cloud', () => setAsking(true));
   const pause = useChange('cloud.pause');
   const resume = useChange('cloud.resume');
   if (!cloud) return null;

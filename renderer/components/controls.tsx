@@ -12,6 +12,7 @@ import { useI18n } from '../i18n/i18n.tsx';
 import { copyText } from './clipboard.ts';
 import { useFocusReturn } from './focus-place.ts';
 import { Icon } from './icons.tsx';
+import { Note } from './status.tsx';
 
 /**
  * Radio buttons that stand side by side. With `deliberate`, arrows only move over them and Enter or the space bar chooses: where a
@@ -150,10 +151,14 @@ export function Side(props: {
   );
 }
 
-/** A modal question or form. The browser keeps focus inside and closes on Escape; closed, focus is where it was before. */
+/**
+ * A modal question or form. The browser keeps focus inside and closes on Escape; closed, focus is where it was before. With `held`
+ * only its own button closes it, and Escape says that sentence: what stands there is not shown again.
+ */
 export function Sheet(props: {
   readonly title: string;
   readonly wide?: boolean;
+  readonly held?: string;
   readonly onClose: () => void;
   readonly children: ReactNode;
 }): ReactElement {
@@ -166,6 +171,20 @@ export function Sheet(props: {
     if (element && !element.open) element.showModal();
     return () => element?.close();
   }, []);
+  const isHeld = props.held !== undefined;
+  const [told, setTold] = useState(false);
+  useEffect(() => {
+    if (!isHeld) return;
+    // At the key, not at the dialog's own question: the browser asks that once and closes at the second Escape whatever was said.
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape') return;
+      event.preventDefault();
+      setTold(true);
+      dialog.current?.querySelector<HTMLElement>('.button.primary')?.focus();
+    };
+    window.addEventListener('keydown', onKey, { capture: true });
+    return () => window.removeEventListener('keydown', onKey, { capture: true });
+  }, [isHeld]);
   return (
     <dialog
       ref={dialog}
@@ -173,12 +192,18 @@ export function Sheet(props: {
       aria-labelledby={heading}
       onCancel={(event) => {
         event.preventDefault();
-        props.onClose();
+        if (isHeld) setTold(true);
+        else props.onClose();
       }}
     >
       <div className="body">
         <h3 id={heading}>{props.title}</h3>
         {props.children}
+        {isHeld && told && (
+          <Note tone="bad" alert>
+            {props.held}
+          </Note>
+        )}
       </div>
     </dialog>
   );

@@ -7,6 +7,7 @@ import { Failure, Panel } from '../components/panel.tsx';
 import { Note, Status } from '../components/status.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useChange, useConsole, useRead } from '../state/console.tsx';
+import { CallError } from '../transport/port.ts';
 
 type Way = 'found' | 'address' | 'command';
 
@@ -116,9 +117,17 @@ function PairForm(props: {
     if (props.typesNext) fields.find((field) => field.value === '')?.focus();
   }, [props.typesNext]);
   const add = useChange('nodes.add', ['nodes.list', 'discovery.list']);
+  const [wrong, setWrong] = useState<'address' | 'code' | null>(null);
+  const asking = add.isPending;
+  // The button that was pressed is off while it is asked, and loses the keyboard: a refusal puts it where it can be mended.
+  useEffect(() => {
+    if (wrong === null || asking) return;
+    form.current?.querySelector<HTMLInputElement>(`input[name=${wrong}]`)?.focus();
+  }, [wrong, asking]);
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
+    setWrong(null);
     add.mutate(
       { address: String(form.get('address')).trim(), joinCode: String(form.get('code')).trim() },
       {
@@ -126,6 +135,7 @@ function PairForm(props: {
           ui.announce(t('add.paired', { name: node.name }));
           props.onClose();
         },
+        onError: (error) => setWrong(fieldOf(error)),
       },
     );
   };
@@ -138,6 +148,7 @@ function PairForm(props: {
             className="field mono"
             name="address"
             required
+            aria-invalid={wrong === 'address'}
             defaultValue={props.address}
             placeholder="192.168.1.20:7412"
           />
@@ -148,6 +159,7 @@ function PairForm(props: {
             className="field mono"
             name="code"
             required
+            aria-invalid={wrong === 'code'}
             autoComplete="off"
             spellCheck={false}
             placeholder="XXXX-XXXX-XXXX-XXXX"
@@ -164,6 +176,12 @@ function PairForm(props: {
       </div>
     </form>
   );
+}
+
+/** Which of the two a refusal speaks of. */
+function fieldOf(error: unknown): 'address' | 'code' {
+  const isCode = error instanceof CallError && (error.code === 'join_refused' || error.code === 'invalid_join_code');
+  return isCode ? 'code' : 'address';
 }
 
 /** The command works once, so it lives in this dialog alone and in no cache. */

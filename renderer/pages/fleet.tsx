@@ -1,6 +1,7 @@
 import { type ReactElement, useMemo, useState } from 'react';
 import type { GpuView, NodeView } from '../../preload/contract.ts';
 import { useNavigation } from '../app/place.tsx';
+import { useAsked } from '../app/ui.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Panel } from '../components/panel.tsx';
 import { Status } from '../components/status.tsx';
@@ -19,6 +20,7 @@ export function FleetPage(): ReactElement {
   const nodes = useTopic('nodes');
   const [filter, setFilter] = useState('');
   const [adding, setAdding] = useState(false);
+  useAsked('add-machine', () => setAdding(true));
   const now = useNow();
   const sorted = useMemo(() => [...(nodes ?? [])].sort(byName), [nodes]);
   const shown = useMemo(() => sorted.filter((node) => matches(node, filter)), [sorted, filter]);

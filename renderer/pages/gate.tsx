@@ -2,7 +2,7 @@ import { type ReactElement, useState } from 'react';
 import { CHECK_IDS } from '../../preload/contract/names.ts';
 import type { CheckView, RoleView, SpaceView, VerdictView } from '../../preload/contract.ts';
 import { useNavigation } from '../app/place.tsx';
-import { useUi } from '../app/ui.tsx';
+import { useAsked, useUi } from '../app/ui.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Failure, Panel } from '../components/panel.tsx';
@@ -123,6 +123,7 @@ function FoundButton({ role }: { readonly role: RoleView }): ReactElement {
       setFailure(error);
     }
   };
+  useAsked(`found ${role.id}`, () => void open());
   return (
     <>
       <button type="button" className="button primary" onClick={() => void open()}>

@@ -56,7 +56,7 @@ export function NewKeySheet(props: { readonly endpoint: string | null; readonly 
   };
   if (secret !== null) {
     return (
-      <Sheet title={t('keys.madeTitle')} wide onClose={props.onClose}>
+      <Sheet title={t('keys.madeTitle')} wide held={t('keys.held')} onClose={props.onClose}>
         <Note tone="warn">{t('keys.once')}</Note>
         <Snippet text={secret} label={t('keys.copySecret')} />
         {props.endpoint && <SetupPicker endpoint={props.endpoint} secret={secret} />}

@@ -1,6 +1,6 @@
 import { type ReactElement, useState } from 'react';
 import type { KeyView } from '../../preload/contract.ts';
-import { useUi } from '../app/ui.tsx';
+import { useAsked, useUi } from '../app/ui.tsx';
 import { CloudKeyForm, KeyActions, KeyHolders } from '../components/cloud-key.tsx';
 import { Sheet } from '../components/controls.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
@@ -19,6 +19,7 @@ export function KeysPage(): ReactElement {
   const app = useTopic('app');
   const keys = useRead('keys.list', {}, { everyMs: 10_000 });
   const [making, setMaking] = useState(false);
+  useAsked('new-key', () => setMaking(true));
   const [revoking, setRevoking] = useState<KeyView | null>(null);
   const newButton = (
     <button type="button" className="button primary" onClick={() => setMaking(true)}>

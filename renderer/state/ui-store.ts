@@ -6,6 +6,10 @@ export interface UiState {
   readonly announcement: string;
   readonly helpOpen: boolean;
   readonly paletteOpen: boolean;
+  /** What the palette asked a control of some page to do; taken by that control when it is there. */
+  readonly asked: string | null;
+  /** Of what was done from the palette. */
+  readonly failure: unknown;
   readonly range: Range;
   /** A stretch drawn on a chart: the charts stand still on it until live is resumed. */
   readonly zoom: readonly [fromMs: number, toMs: number] | null;
@@ -13,6 +17,7 @@ export interface UiState {
 
 export interface UiStore extends StoreApi<UiState> {
   readonly announce: (sentence: string) => void;
+  readonly ask: (what: string) => void;
 }
 
 export function createUiStore(): UiStore {
@@ -20,10 +25,16 @@ export function createUiStore(): UiStore {
     announcement: '',
     helpOpen: false,
     paletteOpen: false,
+    asked: null,
+    failure: null,
     range: '1h',
     zoom: null,
   }));
-  return { ...store, announce: (announcement) => store.setState({ announcement }) };
+  return {
+    ...store,
+    announce: (announcement) => store.setState({ announcement }),
+    ask: (asked) => store.setState({ asked }),
+  };
 }
 
 export interface Place {

@@ -112,6 +112,7 @@ describe('keys', () => {
     command: false,
     alt: false,
     typing: false,
+    free: true,
     atMs: 1000,
     ...over,
   });
@@ -129,6 +130,17 @@ describe('keys', () => {
       expect(onKey(null, press(key), false)).toEqual({ pending: null, action: null });
     }
     expect(onKey(null, press('K', { command: true, typing: true }), false).action).toEqual({ do: 'palette' });
+  });
+
+  it('j, k and arrows go to the rows, where nothing else wants them', () => {
+    for (const key of ['j', 'k', 'ArrowDown', 'ArrowUp']) {
+      expect(onKey(null, press(key), true).action).toEqual({ do: 'rows' });
+      expect(onKey(null, press(key, { typing: true }), true).action).toBeNull();
+    }
+    expect(onKey(null, press('ArrowDown', { free: false }), true).action).toBeNull();
+    expect(onKey(null, press('ArrowDown'), false).action).toEqual({ do: 'rows' });
+    expect(onKey(null, press('j'), false).action).toBeNull();
+    expect(onKey(1000, press('k', { atMs: 1100 }), true).action).toEqual({ do: 'go', page: 'keys' });
   });
 
   it('no property of Object is a page', () => {

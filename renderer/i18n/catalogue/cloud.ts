@@ -112,6 +112,10 @@ export const cloud = {
     fr: 'Elle n’est affichée que cette fois. Copiez-la maintenant.',
   },
   'keys.copySecret': { en: 'Copy the key', fr: 'Copier la clé' },
+  'keys.held': {
+    en: 'Closed, this key is gone for good. Store it first, then press the button.',
+    fr: 'Une fois fermée, cette clé est perdue. Conservez-la d’abord, puis appuyez sur le bouton.',
+  },
   'keys.stored': { en: 'I have stored it', fr: 'Je l’ai conservée' },
   'keys.name': { en: 'Name', fr: 'Nom' },
   'keys.namePlaceholder': { en: 'editor on my laptop', fr: 'éditeur sur mon portable' },
