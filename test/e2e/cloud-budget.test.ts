@@ -401,6 +401,16 @@ describe.concurrent('money', () => {
       expect((await house.chat('code-assistant')).status).toBe(200);
       await house.role('reranker', { spendCaps: { monthUsd: 0 } });
       expect((await house.rerank()).status).toBe(503);
+      // Whoever looks sees it: nothing ready there, and an item for each cap.
+      const { roles } = await house.operator.get<{ roles: { id: string; cloudReady: number }[] }>('roles');
+      expect(roles.find(({ id }) => id === 'reranker')?.cloudReady).toBe(0);
+      expect(roles.find(({ id }) => id === 'code-assistant')?.cloudReady).toBe(1);
+      const { items } = await house.operator.get<{ items: { code: string; title: string }[] }>('health');
+      const capped = items.filter(({ code }) => code === 'spend_cap').map(({ title }) => title);
+      expect(capped.sort()).toEqual([
+        'The project thrifty has reached its spend cap',
+        'reranker has reached its spend cap',
+      ]);
       const stopped = await house.standIn.calls();
       expect(stopped.map(({ route }) => route)).toEqual(['chat']);
 
