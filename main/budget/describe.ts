@@ -27,7 +27,7 @@ export interface Situation {
 /** One plain sentence or two: how many permits there are now and where the number comes from. */
 export function describe(situation: Situation): Said {
   if (situation.paused) return said('budget_paused');
-  if (situation.creditOff !== null) return together(said('budget_off'), said(situation.creditOff.code));
+  if (situation.creditOff !== null) return said(situation.creditOff.code);
   if (situation.ceiling.paid === 0) return said('budget_spent', { permits: situation.usable });
   const { usable, plateau, cooldownUntilWallMs: untilAtMs, nextStepWallMs: nextAtMs } = situation;
   const part = origin(situation, usable);

@@ -32,7 +32,8 @@ export const ERRORS_FR: Readonly<Record<ErrorCode, string>> = {
   invalid_admin_token: 'Le jeton d’administration manque ou est inconnu.',
   invalid_ticket: 'Ce lien d’ouverture a déjà servi ou a expiré. Ouvrez une nouvelle adresse.',
   tls_required: 'L’administration par le réseau exige TLS. Utilisez l’adresse locale ou installez un certificat.',
-  policy_not_allowed: 'Cette clé ne peut pas envoyer le travail plus loin que le rôle.',
+  policy_not_allowed:
+    'Cette clé ne peut pas envoyer le travail plus loin que le rôle. Prenez une clé qui le peut (allowWiden ; page Clés : « Peut envoyer le travail plus loin ») ou une politique plus étroite.',
   project_not_allowed: 'Cette clé appartient à un autre projet.',
   too_many_in_flight: 'Cette clé a déjà 64 requêtes en cours. Attendez que l’une se termine.',
   too_many_readers: 'Trop de lecteurs d’événements sont ouverts. Fermez-en un.',
@@ -72,7 +73,8 @@ export const ERRORS_FR: Readonly<Record<ErrorCode, string>> = {
   node_not_found: 'Cette machine n’existe pas.',
   node_exists: 'Cette machine fait déjà partie du parc.',
   invalid_address: 'L’adresse n’est pas de la forme HÔTE ou HÔTE:PORT.',
-  invalid_join_code: 'Le code d’association doit avoir 16 caractères. Relisez-le là où l’agent l’affiche.',
+  invalid_join_code:
+    'Un code d’association a 16 lettres et chiffres, comme 7K3M-Q2XH-9PZR-4TVW (jamais la lettre U). Relisez-le là où l’agent l’affiche.',
   join_refused:
     'L’agent a refusé le code : il est faux, déjà utilisé ou bloqué pour 30 minutes. Affichez-en un nouveau.',
   node_unreachable: 'Aucun agent ne répond à cette adresse. Vérifiez qu’il tourne et que son port est ouvert.',

@@ -110,7 +110,7 @@ export const ERRORS = {
     status: 403,
     type: 'permission_error',
     sentence:
-      'This key may not send work further out than the role does. Use a key with allowWiden or a narrower policy.',
+      'This key may not send work further out than the role does. Use a key that may (allowWiden; under Keys: "May send work further out") or a narrower policy.',
   },
   project_not_allowed: {
     status: 403,
@@ -234,7 +234,7 @@ export const ERRORS = {
   ),
   invalid_join_code: invalid(
     400,
-    'The join code is not 16 characters of Crockford base32. Read it again where the agent prints it.',
+    'A join code has 16 letters and digits, such as 7K3M-Q2XH-9PZR-4TVW (never the letter U). Read it again where the agent prints it.',
   ),
   join_refused: invalid(
     403,

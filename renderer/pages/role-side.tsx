@@ -4,7 +4,7 @@ import { Check, Side } from '../components/controls.tsx';
 import { NumberField, useNumberFields } from '../components/number-field.tsx';
 import type { NumberRule } from '../format/read-number.ts';
 import { useI18n } from '../i18n/i18n.tsx';
-import { useRead } from '../state/console.tsx';
+import { useRead, useTopic } from '../state/console.tsx';
 import { UpstreamPicker } from './role-upstreams.tsx';
 import { HurdleView, useRoleChange } from './roles.tsx';
 
@@ -57,6 +57,9 @@ export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly 
   /** The cloud model in the field, once it has been left: its upstreams are looked up before it is saved. */
   const [chosen, setChosen] = useState(role.cloud.model ?? '');
   const [pins, setPins] = useState(role.cloud.upstreams.join(', '));
+  const cloudState = useTopic('cloud')?.state;
+  // Nobody has tried to read it then: an agent does, with the key.
+  const keyless = cloudState === 'key-missing' || cloudState === 'no-agent';
   const models = useRead('roles.models', { id: role.id, ...(chosen === '' ? {} : { model: chosen.slice(0, 160) }) });
   const { change, busy, hurdle, clear } = useRoleChange(role);
   const [auto, setAuto] = useState(role.localModels === 'auto');
@@ -131,7 +134,9 @@ export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly 
               <option key={one.model} value={one.model} />
             ))}
           </datalist>
-          {models.data && models.data.cloud === null && <small>{t('role.noCatalogue')}</small>}
+          {models.data && models.data.cloud === null && (
+            <small>{t(keyless ? 'role.keyFirst' : 'role.noCatalogue')}</small>
+          )}
         </label>
         <label>
           {t('role.pin')}

@@ -62,7 +62,12 @@ export function NewSpaceSheet(props: {
       {preview.founders.length === 0 ? (
         <Note tone="bad">{t(policy === 'cloud' ? 'space.noFounderCloud' : 'space.noFounder')}</Note>
       ) : (
-        <FounderChoice founders={preview.founders} chosen={founder} onChoose={setFounder} />
+        <FounderChoice
+          founders={preview.founders}
+          hasSpace={role.space !== null}
+          chosen={founder}
+          onChoose={setFounder}
+        />
       )}
       {role.space && able && <Check label={t('space.understood')} checked={understood} onChange={setUnderstood} />}
       {failure !== null && <Failure error={failure} />}
@@ -87,6 +92,8 @@ export function NewSpaceSheet(props: {
 
 function FounderChoice(props: {
   readonly founders: readonly FounderView[];
+  /** There is one to compare with. */
+  readonly hasSpace: boolean;
   readonly chosen: string | null;
   readonly onChoose: (id: string) => void;
 }): ReactElement {
@@ -108,9 +115,10 @@ function FounderChoice(props: {
             {one.width !== null && `, ${t('role.wide', { width: f.number(one.width) })}`}
             <span className="quiet">
               {' '}
-              {one.minCosine === null
-                ? t('space.neverMeasured')
-                : t('space.measured', { cosine: f.cosine(one.minCosine) })}
+              {props.hasSpace &&
+                (one.minCosine === null
+                  ? t('space.neverMeasured')
+                  : t('space.measured', { cosine: f.cosine(one.minCosine) }))}
               {one.reason && ` ${say(one.reason)}`}
             </span>
           </span>

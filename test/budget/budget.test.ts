@@ -48,7 +48,7 @@ describe('permits', () => {
     const budget = makeBudget({ override: 4 });
     budget.setPaused(true, 0);
     expect(budget.acquire(ask('x'), 0)).toEqual({ granted: false, reason: 'cloud_paused', untilMs: null });
-    expect(budget.snapshot(0)).toMatchObject({ state: 'off', sentence: 'Off: the cloud is paused by the operator.' });
+    expect(budget.snapshot(0)).toMatchObject({ state: 'off', sentence: 'The cloud is paused by the operator.' });
     budget.setPaused(false, 1);
     expect(budget.acquire(ask('x'), 1).granted).toBe(true);
   });
@@ -132,7 +132,7 @@ describe('sentences', () => {
       }),
     ).toBe('18 permits: 600 requests per minute at 1.8 s per call.');
     expect(sentence((b) => b.discovered({ ...facts, creditUsd: 0 }, 0))).toBe(
-      'Off: the key may spend nothing more. Free models keep 4 permits.',
+      'The key may spend nothing more. Free models keep 4 permits.',
     );
   });
 

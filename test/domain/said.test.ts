@@ -87,10 +87,12 @@ describe('a sentence', () => {
   });
 
   it('may be several, each said by itself', () => {
-    const both = together(said('budget_off'), said('source_credit'));
-    expect(both.sentence).toBe('Off: The credit is used up. Add credit at OpenRouter, then resume the cloud.');
+    const both = together(said('unfounded'), said('source_credit'));
+    expect(both.sentence).toBe(
+      'No vector space yet: The credit is used up. Add credit at OpenRouter, then resume the cloud.',
+    );
     expect(sayPlainly('fr', both)).toBe(
-      'Coupé. Le crédit est épuisé. Ajoutez du crédit chez OpenRouter, puis reprenez le cloud.',
+      'Pas encore d’espace vectoriel. Le crédit est épuisé. Ajoutez du crédit chez OpenRouter, puis reprenez le cloud.',
     );
     // A composition within a composition is taken apart again.
     const three = together(said('unfounded'), together(said('cannot_found'), said('found_reads_little', { limit: 9 })));

@@ -391,7 +391,7 @@ export const HEALTH: readonly HealthView[] = [
     code: 'cloud_off',
     severity: 'info',
     ...titled(said('title_cloud_off')),
-    ...told(together(said('budget_off'), said('source_credit'))),
+    ...told(said('source_credit')),
     sinceMs: ago(12),
     needsPerson: true,
     page: 'budget',

@@ -61,13 +61,12 @@ export const CLOUD = {
   },
 
   budget_paused: {
-    en: 'Off: the cloud is paused by the operator.',
-    fr: 'Coupé : l’opérateur a suspendu le cloud.',
+    en: 'The cloud is paused by the operator.',
+    fr: 'L’opérateur a suspendu le cloud.',
   },
-  budget_off: { en: 'Off:', fr: 'Coupé.' },
   budget_spent: {
-    en: 'Off: the key may spend nothing more. Free models keep {permits} {permits|permit|permits}.',
-    fr: 'Coupé : la clé ne peut plus rien dépenser. Les modèles gratuits gardent {permits} permis.',
+    en: 'The key may spend nothing more. Free models keep {permits} {permits|permit|permits}.',
+    fr: 'La clé ne peut plus rien dépenser. Les modèles gratuits gardent {permits} permis.',
   },
   budget_cooling: {
     en: 'Cooling until {untilAtMs}: OpenRouter limited the account. Then',

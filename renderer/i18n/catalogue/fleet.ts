@@ -32,7 +32,10 @@ export const fleet = {
   'overview.localShare': { en: 'Local share', fr: 'Part locale' },
   'overview.overflowed': { en: 'Overflowed to cloud', fr: 'Débordées vers le cloud' },
   'overview.refused': { en: 'Refused', fr: 'Refusées' },
-  'overview.stopped': { en: 'Texts stopped by the gate', fr: 'Textes arrêtés au contrôle' },
+  'overview.stopped': {
+    en: 'Texts kept from unproven encoders',
+    fr: 'Textes tenus loin d’encodeurs non éprouvés',
+  },
   'fleet.filter': { en: 'Filter: state, name, role', fr: 'Filtrer : état, nom, rôle' },
   'fleet.add': { en: 'Add machine', fr: 'Ajouter une machine' },
   'fleet.empty': {

@@ -73,6 +73,10 @@ export const roles = {
     en: 'The catalogue of OpenRouter could not be read.',
     fr: 'Le catalogue d’OpenRouter n’a pas pu être lu.',
   },
+  'role.keyFirst': {
+    en: 'The models of OpenRouter are listed here once a machine holds a key.',
+    fr: 'Les modèles d’OpenRouter seront proposés ici dès qu’une machine tiendra une clé.',
+  },
   'role.pin': { en: 'Pinned upstreams', fr: 'Hébergeurs épinglés' },
   'role.offeredBy': { en: 'Offered by', fr: 'Proposé par' },
   'role.noQuantization': { en: 'quantization unknown', fr: 'quantification inconnue' },
