@@ -75,6 +75,7 @@ export const ADMIN_TABLE: readonly AdminEntry[] = [
   { method: 'POST', path: '/admin/settings/preview', operation: 'settings.preview' },
   { method: 'POST', path: '/admin/settings/import', operation: 'settings.import' },
   { method: 'POST', path: '/admin/encryption/rotate', operation: 'encryption.rotate' },
+  { method: 'POST', path: '/admin/backup', operation: 'store.backup' },
   { method: 'POST', path: '/admin/updates/check', operation: 'updates.check' },
   { method: 'POST', path: '/admin/updates/install', operation: 'updates.install' },
   { method: 'GET', path: '/admin/diagnostics', operation: 'diagnostics.get' },

@@ -248,6 +248,8 @@ export function operatorOf(house: House): Operations {
       const { rows, keyVersion } = await house.store.vault.rotateEncryption();
       return { rows, version: keyVersion };
     },
+    // Its name alone: where the data folder is, the app's facts say.
+    'store.backup': async () => ({ file: (await house.store.maintenance.backup()).replace(/^.*[\\/]/, '') }),
     'updates.check': async () => {
       await updates().check();
       return updates().state;

@@ -146,6 +146,11 @@ export const settingsOperations = {
     Nothing,
     z.object({ rows: count, version: count }),
   ),
+  'store.backup': change(
+    'Write a copy of the database into the data folder, while requests go on; the newest three are kept',
+    Nothing,
+    z.object({ file: label }),
+  ),
   'diagnostics.get': read('A bundle for a bug report, without keys, hashes, prompts and addresses', Nothing, FileOut),
   'updates.check': change('Look for a newer version now (desktop app)', Nothing, UpdateView),
   'updates.install': change(

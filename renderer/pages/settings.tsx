@@ -120,6 +120,7 @@ function Data({ app }: { readonly app: AppView | null }): ReactElement {
   const { transport } = useConsole();
   const [failure, setFailure] = useState<unknown>(null);
   const rotate = useChange('encryption.rotate');
+  const backup = useChange('store.backup');
   const bring = useImport();
   const save = async (name: 'settings.export' | 'diagnostics.get') => {
     setFailure(null);
@@ -146,6 +147,9 @@ function Data({ app }: { readonly app: AppView | null }): ReactElement {
         <button type="button" className="button" disabled={rotate.isPending} onClick={() => rotate.mutate({})}>
           {t('settings.rotate')}
         </button>
+        <button type="button" className="button" disabled={backup.isPending} onClick={() => backup.mutate({})}>
+          {t('settings.backup')}
+        </button>
         <button type="button" className="button" onClick={() => void save('settings.export')}>
           {t('settings.export')}
         </button>
@@ -158,13 +162,14 @@ function Data({ app }: { readonly app: AppView | null }): ReactElement {
         </button>
       </div>
       {rotate.data && <Note tone="ok">{t('settings.rotated', { rows: f.number(rotate.data.rows) })}</Note>}
+      {backup.data && <Note tone="ok">{t('settings.backedUp', { file: `backups/${backup.data.file}` })}</Note>}
       {bring.skipped.map((reason) => (
         <Note key={reason.sentence} tone="warn">
           {say(reason)}
         </Note>
       ))}
-      {(failure !== null || rotate.isError || bring.failure !== null) && (
-        <Failure error={failure ?? rotate.error ?? bring.failure} />
+      {(failure !== null || rotate.isError || backup.isError || bring.failure !== null) && (
+        <Failure error={failure ?? rotate.error ?? backup.error ?? bring.failure} />
       )}
     </Section>
   );

@@ -64,4 +64,11 @@ describeWithChromium('words that were wrong where nothing was', () => {
       expect(await sheet.getByText('never compared').count()).toBe(has ? 1 : 0);
     },
   );
+
+  it('Settings, Data has the backup that the documents promise, and says where it is', async () => {
+    const file = 'switchyard-20261130T100000Z-v3.db';
+    const page = await show('#/settings', { script: fullScript({ 'store.backup': () => ({ file }) }) });
+    await page.getByRole('button', { name: 'Back up now' }).click();
+    await page.getByText(`backups/${file}`).waitFor();
+  });
 });

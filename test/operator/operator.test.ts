@@ -358,6 +358,15 @@ describe('a diagnostic bundle', () => {
   });
 });
 
+describe('a backup on demand', () => {
+  it('is written while the database is in use, and is a database with what is in it', async () => {
+    const { file } = await call('store.backup');
+    expect(file).toMatch(/^switchyard-[^/\\]+\.db$/);
+    const bytes = readFileSync(path.join(folder, 'backups', file));
+    expect(bytes.subarray(0, 15).toString('latin1')).toBe('SQLite format 3');
+  });
+});
+
 describe('what is not there', () => {
   it('has its own code', async () => {
     expect(await code('nodes.detail', { id: 'nobody' })).toBe('node_not_found');

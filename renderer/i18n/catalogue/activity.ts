@@ -164,6 +164,11 @@ export const activity = {
   },
   'settings.rotate': { en: 'Rotate', fr: 'Renouveler' },
   'settings.rotated': { en: '{rows} rows were encrypted anew', fr: '{rows} lignes ont été chiffrées de nouveau' },
+  'settings.backup': { en: 'Back up now', fr: 'Sauvegarder maintenant' },
+  'settings.backedUp': {
+    en: 'A copy is in {file}, in the folder above. It needs today’s encryption key to be opened.',
+    fr: 'Une copie est dans {file}, dans le dossier ci-dessus. Elle ne s’ouvre qu’avec la clé de chiffrement d’aujourd’hui.',
+  },
   'settings.export': { en: 'Export settings', fr: 'Exporter les réglages' },
   'settings.import': { en: 'Import settings', fr: 'Importer des réglages' },
   'settings.importLeaves': {
