@@ -1,5 +1,5 @@
 import type { SpaceView, VerdictView } from '../../preload/contract.ts';
-import type { ProviderId, SpaceId } from '../domain/ids.ts';
+import type { NodeId, ProviderId, SpaceId } from '../domain/ids.ts';
 import { ROLES } from '../domain/roles.ts';
 import type { Space } from '../gate/space.ts';
 import { saidBy, type Verdict } from '../gate/verdict.ts';
@@ -26,7 +26,8 @@ export function verdictViews(house: House): readonly VerdictView[] {
     ...rows,
     ...gone.flatMap((verdict) => {
       const space = spaces.find(({ id }) => id === verdict.space);
-      return space ? [goneView(verdict, space)] : [];
+      const counts = space && (isCurrent(space, house) || isPass(verdict));
+      return counts ? [goneView(verdict, space, house)] : [];
     }),
   ];
 }
@@ -89,13 +90,18 @@ function verdictView(
   };
 }
 
-/** A provider that is not in the fleet now: its last finding stays to be seen. */
-function goneView(verdict: Verdict, space: Space): VerdictView {
-  const [, node = '', , model = ''] = verdict.provider.split('~').map(decodeURIComponent);
+const isPass = ({ kind }: Verdict): boolean => kind === 'pass' || kind === 'pass-reduced';
+
+/** A provider that serves the role no more, its machine gone or its model not named: its last finding stays to be seen. */
+function goneView(verdict: Verdict, space: Space, house: House): VerdictView {
+  const [, id = '', , model = ''] = verdict.provider.split('~').map(decodeURIComponent);
+  const founded = space.founder.provider === verdict.provider ? space.founder.nodeName : null;
+  const here = house.fleet.get(id as NodeId)?.name ?? null;
+  const node = here ?? founded ?? id.slice(0, 8);
   return {
     id: rowId(verdict.provider, verdict.space),
     providerId: verdict.provider,
-    title: `${model} (not in the fleet now)`,
+    title: here === null ? `${model} (not in the fleet now)` : `${model} on ${here}`,
     role: space.role,
     kind: verdict.regime,
     nodeName: node,

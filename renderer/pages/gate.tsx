@@ -36,7 +36,7 @@ export function GatePage(): ReactElement {
             <RoleMatrix
               key={role.id}
               role={role}
-              space={spaces.data?.spaces.find((space) => space.id === role.space?.id) ?? null}
+              spaces={(spaces.data?.spaces ?? []).filter((space) => space.role === role.id)}
               rows={(verdicts ?? []).filter((row) => row.role === role.id)}
               selected={chosen?.id ?? null}
               onOpen={(row) => go('gate', row.id)}
@@ -59,14 +59,20 @@ export function GatePage(): ReactElement {
 
 function RoleMatrix(props: {
   readonly role: RoleView;
-  readonly space: SpaceView | null;
+  readonly spaces: readonly SpaceView[];
   readonly rows: readonly VerdictView[];
   readonly selected: string | null;
   readonly onOpen: (row: VerdictView) => void;
 }): ReactElement {
   const i18n = useI18n();
   const { t, f } = i18n;
-  const { role, space } = props;
+  const { role } = props;
+  // One whose reference is lost is still the space of its role.
+  const lost = props.spaces.find(({ state }) => state === 'anchor-lost')?.id;
+  const current = role.space?.id ?? lost ?? null;
+  const space = props.spaces.find(({ id }) => id === current) ?? null;
+  const rows = props.rows.filter(({ spaceId }) => spaceId === null || spaceId === current);
+  const kept = [...new Set(props.rows.map(({ spaceId }) => spaceId))].filter((id) => id !== null && id !== current);
   const verify = useChange('gate.verify', ['gate.list']);
   return (
     <section aria-label={role.id}>
@@ -99,13 +105,59 @@ function RoleMatrix(props: {
           label={t('gate.matrix', { role: role.id })}
           className="matrix"
           columns={columnsOf(i18n)}
-          rows={props.rows}
+          rows={rows}
           rowKey={(row) => row.id}
           selected={props.selected}
           onOpen={props.onOpen}
         />
       )}
+      {kept.map((id) => (
+        <KeptSpace
+          key={id}
+          id={id ?? ''}
+          space={props.spaces.find((one) => one.id === id) ?? null}
+          rows={props.rows.filter(({ spaceId }) => spaceId === id)}
+          selected={props.selected}
+          onOpen={props.onOpen}
+        />
+      ))}
     </section>
+  );
+}
+
+/** A space that is kept beside the current one, with who still answers in it. Folded: it is nobody's first question. */
+function KeptSpace(props: {
+  readonly id: string;
+  readonly space: SpaceView | null;
+  readonly rows: readonly VerdictView[];
+  readonly selected: string | null;
+  readonly onOpen: (row: VerdictView) => void;
+}): ReactElement {
+  const i18n = useI18n();
+  const { t, f } = i18n;
+  const { id, space, rows } = props;
+  return (
+    <details className="kept-space" open={rows.some((row) => row.id === props.selected) || undefined}>
+      <summary>
+        {space
+          ? t('gate.keptLine', {
+              space: id,
+              width: f.number(space.width),
+              founder: `${space.founder.nodeName} / ${space.founder.model}`,
+              count: rows.length,
+            })
+          : id}
+      </summary>
+      <DataTable
+        label={t('gate.keptMatrix', { space: id })}
+        className="matrix"
+        columns={columnsOf(i18n)}
+        rows={rows}
+        rowKey={(row) => row.id}
+        selected={props.selected}
+        onOpen={props.onOpen}
+      />
+    </details>
   );
 }
 

@@ -107,6 +107,11 @@ export const roles = {
     en: 'trial space {space}, {width} wide, founded by {founder},',
     fr: 'espace d’essai {space}, dimension {width}, fondé par {founder},',
   },
+  'gate.keptLine': {
+    en: 'Kept beside it: space {space}, {width} wide, founded by {founder}; encoders that answer in it: {count}',
+    fr: 'Conservé à côté : espace {space}, dimension {width}, fondé par {founder} ; encodeurs qui y répondent : {count}',
+  },
+  'gate.keptMatrix': { en: 'Encoders of {space}', fr: 'Encodeurs de {space}' },
   'gate.noSpace': { en: 'no space yet: texts are refused', fr: 'pas encore d’espace : les textes sont refusés' },
   'gate.found': { en: 'Found a space', fr: 'Fonder un espace' },
   'gate.empty': {
@@ -198,6 +203,10 @@ export const roles = {
   'space.noFounderCloud': {
     en: 'Under this policy the space must come from the cloud, and no cloud encoder of this role could found it. Nothing was changed. Enter a cloud model under Edit, pin one upstream that serves it and save; see that a machine holds the OpenRouter key. Then choose this policy again.',
     fr: 'Avec cette politique, l’espace doit venir du cloud, et aucun encodeur de ce rôle dans le cloud ne pourrait le fonder. Rien n’a changé. Saisissez un modèle du cloud sous Modifier, épinglez un hébergeur qui le sert et enregistrez ; vérifiez qu’une machine tient la clé OpenRouter. Choisissez ensuite de nouveau cette politique.',
+  },
+  'space.thisCannot': {
+    en: 'This encoder cannot found a space for {role} as the role is set: under Cloud only a pinned upstream founds, under every other policy only a machine of this network, and only with a model that the role names. Nothing was changed. Change policy or models under Roles first.',
+    fr: 'Cet encodeur ne peut pas fonder d’espace pour {role} avec les réglages du rôle : sous Cloud, seul un hébergeur épinglé fonde ; sous toute autre politique, seule une machine du réseau, et avec un modèle nommé par le rôle. Rien n’a changé. Modifiez d’abord la politique ou les modèles sous Rôles.',
   },
   'space.neverMeasured': { en: 'never compared with the present space', fr: 'jamais comparé à l’espace actuel' },
   'space.measured': {
