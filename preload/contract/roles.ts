@@ -120,6 +120,8 @@ export const rolesOperations = {
     z.object({
       effect: z.enum(['plain', 'new-space', 'refused']),
       reasons: z.array(Reason),
+      /** Of a change that is made as it stands: what a person should know about it. */
+      notes: z.array(Reason).optional(),
       /** With `new-space`: who could found it. */
       founders: z.array(FounderView),
       /** The change lets texts leave that so far may not; a person is asked before it is made. Null: it lets out no more. */

@@ -68,7 +68,7 @@ export function GateDetail(props: {
             </dd>
           </dl>
           {row.rowsInDoubt !== null && row.rowsInDoubt > 0 && <InDoubt row={row} />}
-          {row.verdict === 'vector-incompatible' && <p>{t('gate.rebuild')}</p>}
+          {mayFound(row) && <p>{t('gate.rebuild')}</p>}
           {verify.isError && <Failure error={verify.error} />}
           <div className="row">
             <button
@@ -79,7 +79,7 @@ export function GateDetail(props: {
             >
               {t(row.running ? 'gate.checking' : 'gate.verify')}
             </button>
-            {row.verdict === 'vector-incompatible' && (
+            {mayFound(row) && (
               <button
                 type="button"
                 className="button"
@@ -93,9 +93,27 @@ export function GateDetail(props: {
       </section>
       <History row={row} rows={props.rows} />
       {found.preview && props.role && (
-        <NewSpaceSheet role={props.role} patch={{}} preview={found.preview} onClose={found.close} />
+        <NewSpaceSheet
+          role={props.role}
+          patch={{}}
+          preview={found.preview}
+          nobody="space.thisCannot"
+          onClose={found.close}
+        />
       )}
     </div>
+  );
+}
+
+/** Sentences that speak of founding a space from this encoder. */
+const SPEAKS_OF_FOUNDING: ReadonlySet<string> = new Set(['gate_serve_founding', 'gate_width', 'gate_short']);
+
+/** What is said to be a way out must be one here. A row without its role's space has a button of its own above. */
+function mayFound({ verdict, reason, spaceId }: VerdictView): boolean {
+  if (spaceId === null) return false;
+  if (verdict === 'vector-incompatible' || verdict === 'dimension-mismatch') return true;
+  return [reason?.code, ...(reason?.more ?? []).map(({ code }) => code)].some(
+    (code) => code !== undefined && SPEAKS_OF_FOUNDING.has(code),
   );
 }
 

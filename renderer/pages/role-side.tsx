@@ -2,6 +2,7 @@ import { type FormEvent, type ReactElement, useId, useState } from 'react';
 import type { RolePatch, RoleView } from '../../preload/contract.ts';
 import { Check, Side } from '../components/controls.tsx';
 import { NumberField, useNumberFields } from '../components/number-field.tsx';
+import { Note } from '../components/status.tsx';
 import type { NumberRule } from '../format/read-number.ts';
 import { useI18n } from '../i18n/i18n.tsx';
 import { useRead, useTopic } from '../state/console.tsx';
@@ -53,7 +54,7 @@ export function patchOf(role: RoleView, form: FormData, auto: boolean, numbers: 
 
 /** Models, pin, threshold and caps of one role. */
 export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly onClose: () => void }): ReactElement {
-  const { t, f } = useI18n();
+  const { t, f, say } = useI18n();
   /** The cloud model in the field, once it has been left: its upstreams are looked up before it is saved. */
   const [chosen, setChosen] = useState(role.cloud.model ?? '');
   const [pins, setPins] = useState(role.cloud.upstreams.join(', '));
@@ -61,7 +62,7 @@ export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly 
   // Nobody has tried to read it then: an agent does, with the key.
   const keyless = cloudState === 'key-missing' || cloudState === 'no-agent';
   const models = useRead('roles.models', { id: role.id, ...(chosen === '' ? {} : { model: chosen.slice(0, 160) }) });
-  const { change, busy, hurdle, clear } = useRoleChange(role);
+  const { change, busy, hurdle, notes, clear } = useRoleChange(role);
   const [auto, setAuto] = useState(role.localModels === 'auto');
   const [saved, setSaved] = useState(false);
   const lists = useId();
@@ -155,6 +156,11 @@ export function RoleSide({ role, onClose }: { readonly role: RoleView; readonly 
         </div>
         <small>{t('role.spentSoFar', { day: f.usd(role.spentDayUsd), month: f.usd(role.spentMonthUsd) })}</small>
         {hurdle && <HurdleView role={role} hurdle={hurdle} onClose={clear} />}
+        {notes.map((note) => (
+          <Note key={note.code} tone="warn" alert>
+            {say(note)}
+          </Note>
+        ))}
         <div className="row end">
           {saved && <span className="ok">✓ {t('action.saved')}</span>}
           <button type="submit" className="button primary" disabled={busy}>

@@ -16,6 +16,8 @@ export function NewSpaceSheet(props: {
   readonly role: RoleView;
   readonly patch: RolePatch;
   readonly preview: Output<'roles.preview'>;
+  /** What is said when nobody can found; absent: by the policy. */
+  readonly nobody?: 'space.thisCannot';
   readonly onClose: () => void;
 }): ReactElement {
   const { t, say } = useI18n();
@@ -60,7 +62,9 @@ export function NewSpaceSheet(props: {
         </Note>
       )}
       {preview.founders.length === 0 ? (
-        <Note tone="bad">{t(policy === 'cloud' ? 'space.noFounderCloud' : 'space.noFounder')}</Note>
+        <Note tone="bad">
+          {t(props.nobody ?? (policy === 'cloud' ? 'space.noFounderCloud' : 'space.noFounder'), { role: role.id })}
+        </Note>
       ) : (
         <FounderChoice
           founders={preview.founders}

@@ -48,10 +48,12 @@ export function useRoleChange(role: RoleView) {
   const ui = useUi();
   const { t } = useI18n();
   const [hurdle, setHurdle] = useState<Hurdle | null>(null);
+  const [notes, setNotes] = useState<NonNullable<Preview['notes']>>([]);
   const [busy, setBusy] = useState(false);
   const change = async (patch: RolePatch): Promise<boolean> => {
     setBusy(true);
     setHurdle(null);
+    setNotes([]);
     try {
       const preview = await transport.call('roles.preview', { id: role.id, patch });
       if (preview.effect === 'refused') setHurdle({ kind: 'refused', preview });
@@ -60,6 +62,7 @@ export function useRoleChange(role: RoleView) {
       else {
         await transport.call('roles.update', { id: role.id, patch });
         ui.announce(t('role.changed', { role: role.id }));
+        setNotes(preview.notes ?? []);
         return true;
       }
     } catch (error) {
@@ -69,7 +72,7 @@ export function useRoleChange(role: RoleView) {
     }
     return false;
   };
-  return { change, busy, hurdle, clear: () => setHurdle(null) };
+  return { change, busy, hurdle, notes, clear: () => setHurdle(null) };
 }
 
 /** By then a change that was made has been heard of, or never will be. */

@@ -13,6 +13,7 @@ import {
   ROLES,
   SETTINGS,
   TRACE,
+  VERDICTS,
 } from '../support/console-data.ts';
 import { type ConsolePage, type ConsoleRig, openConsole, Refusal, startConsoleRig } from '../support/console-page.ts';
 import { emptyTopics, fullScript, fullTopics } from '../support/console-script.ts';
@@ -243,6 +244,66 @@ describeWithChromium('what an operator does in the console', () => {
     await sheet.getByRole('button', { name: 'Let them leave' }).click();
     await sheet.waitFor({ state: 'detached' });
     expect(called('settings.import')).toEqual([{ content: '{}', confirm: true }]);
+  });
+
+  it('Gate keeps spaces apart: what is kept beside is folded, and every refusal that speaks of founding offers it', async () => {
+    const [row] = VERDICTS.filter(({ id }) => id === 'v1');
+    if (!row) throw new Error('no verdict');
+    const other = {
+      ...row,
+      id: 'v90',
+      spaceId: 'code-embedding-11c0ffee',
+      nodeName: 'lab-box',
+      title: 'bge-m3 on lab-box',
+      model: 'bge-m3',
+    };
+    const wide = {
+      ...row,
+      id: 'v91',
+      nodeName: 'gpu-new',
+      title: 'wide on gpu-new',
+      founder: false,
+      verdict: 'dimension-mismatch' as const,
+      reason: { code: 'gate_width', sentence: 'It gives 4096 numbers.', params: { width: 4096, expected: 2560 } },
+    };
+    const page = await show({
+      hash: '#/gate',
+      topics: { ...fullTopics(), gate: { topic: 'gate', type: 'snapshot', rows: [row, other, wide] } },
+      script: fullScript({ 'spaces.candidates': () => ({ founders: [] }) }),
+    });
+    const matrix = page.getByRole('region', { name: 'Checks of code-embedding' });
+    await matrix.getByText('gpu-new').first().waitFor();
+    expect(await matrix.getByText('lab-box').count()).toBe(0);
+    const kept = page.locator('details.kept-space');
+    expect(await kept.getByText('lab-box', { exact: true }).isVisible()).toBe(false);
+    await kept.getByText('Kept beside it: space code-embedding-11c0ffee, 1,024 wide').click();
+    await kept.getByText('lab-box', { exact: true }).waitFor();
+    await page.locator('[data-row=v91]').click();
+    await page.getByRole('button', { name: 'Found a space from it…' }).click();
+    const sheet = page.getByRole('dialog');
+    await sheet.getByText('This encoder cannot found a space for code-embedding').waitFor();
+    expect(await sheet.getByRole('button').allTextContents()).toEqual(['Close']);
+  });
+
+  it('a model that is named and will not serve is saved with what that means', async () => {
+    const page = await show({
+      hash: '#/roles/code-assistant',
+      script: fullScript({
+        'roles.preview': () => ({
+          effect: 'plain',
+          reasons: [],
+          notes: [{ code: 'models_absent', sentence: 'No machine serves qwen9 now.', params: { models: 'qwen9' } }],
+          founders: [],
+          leaves: null,
+        }),
+      }),
+    });
+    const side = page.getByRole('complementary', { name: 'code-assistant' });
+    await side.getByRole('checkbox', { name: 'Choose local models by itself' }).uncheck();
+    await side.locator('textarea').fill('qwen9');
+    await side.getByRole('button', { name: 'Save' }).click();
+    await side.getByRole('alert').getByText('No machine serves qwen9').waitFor();
+    expect(called('roles.update')).toEqual([{ id: 'code-assistant', patch: { localModels: ['qwen9'] } }]);
   });
 
   it('nor is a key made without the limit that was meant', async () => {

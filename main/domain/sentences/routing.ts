@@ -168,6 +168,14 @@ export const ROUTING = {
     en: 'The patch wants {dimension} numbers per vector and the founding {width}. Send one of the two.',
     fr: 'Le changement veut {dimension} nombres par vecteur et la fondation {width}. Envoyez l’un des deux.',
   },
+  models_absent: {
+    en: 'No machine serves {models} now. The role gets no work there until one does; check the spelling under the field.',
+    fr: 'Aucune machine ne sert {models} en ce moment. Le rôle n’y reçoit aucun travail d’ici là ; vérifiez l’orthographe sous le champ.',
+  },
+  models_misfit: {
+    en: 'In the space of this role {models} did not pass, so it gets no text. To use it, found a space from it on the Gate page, which means rebuilding every index.',
+    fr: 'Dans l’espace de ce rôle, {models} n’a pas passé le contrôle et ne reçoit aucun texte. Pour l’utiliser, fondez un espace avec lui sur la page Contrôle : chaque index sera à reconstruire.',
+  },
   no_cloud_passed: {
     en: 'No cloud encoder has passed in the space of this role. Pin an upstream that passes, or confirm a new space, which means rebuilding the index.',
     fr: 'Aucun encodeur du cloud n’a passé le contrôle dans l’espace de ce rôle. Épinglez un hébergeur qui le passe, ou confirmez un nouvel espace : l’index sera à reconstruire.',
