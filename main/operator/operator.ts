@@ -19,6 +19,7 @@ import { providerViews } from './provider-views.ts';
 import { findTrace, listRequests } from './request-history.ts';
 import { requestView, traceSteps } from './request-views.ts';
 import { leavingBy } from './role-leaving.ts';
+import { namingNotes } from './role-naming.ts';
 import { founderView, patchRole, roleEffect, roleModels, roleViews } from './role-views.ts';
 import { testRequest } from './test-request.ts';
 
@@ -110,6 +111,7 @@ export function operatorOf(house: House): Operations {
         effect: error && effect === 'plain' ? 'refused' : effect,
         reasons: error ? [saidOf(error)] : [],
         founders: effect === 'new-space' ? founders(id, patchRole(house.roles()[id], patch)) : [],
+        notes: [...namingNotes(id, patch, house)],
         leaves: leavingBy(id, patch, house),
       };
     },
