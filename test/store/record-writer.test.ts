@@ -57,8 +57,7 @@ describe('the record writer', () => {
 
   it('sums usage by day, key, role, model and route', async () => {
     const { writer, items } = bench();
-    for (let at = 0; at < 1_000; at += 1)
-      writer.use(usageEntry({ exact: at % 2 === 0, success: at > 9 }));
+    for (let at = 0; at < 1_000; at += 1) writer.use(usageEntry({ exact: at % 2 === 0, success: at > 9 }));
     // Costs are told apart, of a call that has no request as well.
     for (let at = 0; at < 1_500; at += 1) writer.spend({ ...usageEntry(), costUsd: 0.000_000_3 });
     writer.use(usageEntry({ key: null, model: null, route: null }));
