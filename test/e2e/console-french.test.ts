@@ -98,7 +98,7 @@ describeWithChromium('the console in French', () => {
 
   it.each([
     ['overview', 'Qwen3-Embedding-4B sur mac-studio ne reçoit aucun texte'],
-    ['overview', 'Coupé. Le crédit est épuisé. Ajoutez du crédit chez OpenRouter, puis reprenez le cloud.'],
+    ['overview', 'Le crédit est épuisé. Ajoutez du crédit chez OpenRouter, puis reprenez le cloud.'],
     ['budget', '11 permis sur 16 : la clé peut encore dépenser 412,00 $. En hausse ; prochain permis à 21:58:09.'],
     ['events', 'OpenRouter a limité le compte : de 16 permis à 8.'],
     ['events', 'Ses vecteurs s’accordent avec ceux de l’espace : plus petit cosinus 0,9994.'],
