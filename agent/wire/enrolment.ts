@@ -35,6 +35,7 @@ export const STEP_DETAILS = [
   'engine_old',
   'model_unknown',
   'model_failed',
+  'port_taken', // another program listens where the agent should
   'service_failed',
   'agent_not_ready',
   'join_failed',

@@ -40,20 +40,23 @@ interface Unclear {
 async function byCode({ address, code, options }: Attempt): Promise<PairedAgent | Unclear> {
   let pending: PendingPairing | null = null;
   try {
-    return await dial(dialOptions(address, null, options), async ({ ws, socket, binding, fingerprint }) => {
-      const key = new Uint8Array(randomBytes(NODE_KEY_BYTES));
-      const node = await pairAsController(
-        socket,
-        { controller: options.controller, binding, secret: code },
-        async (id) => {
-          await options.storePending({ key, fingerprint, node: id });
-          pending = { key, fingerprint };
-          return key;
-        },
-      );
-      ws.terminate();
-      return { node, key, fingerprint, address: formatAddress(address) };
-    });
+    return await dial(
+      dialOptions(address, options.fingerprint ?? null, options),
+      async ({ ws, socket, binding, fingerprint }) => {
+        const key = new Uint8Array(randomBytes(NODE_KEY_BYTES));
+        const node = await pairAsController(
+          socket,
+          { controller: options.controller, binding, secret: code },
+          async (id) => {
+            await options.storePending({ key, fingerprint, node: id });
+            pending = { key, fingerprint };
+            return key;
+          },
+        );
+        ws.terminate();
+        return { node, key, fingerprint, address: formatAddress(address) };
+      },
+    );
   } catch (error) {
     const cut = error instanceof SwitchyardError && error.code === 'node_unreachable';
     if (pending === null || !cut) throw error;

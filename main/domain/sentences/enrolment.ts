@@ -77,6 +77,10 @@ export const ENROLMENT_DETAILS = {
     en: 'The model could not be pulled. Check the machine’s connection and disk, and run the same command again.',
     fr: 'Le modèle n’a pas pu être téléchargé. Vérifiez la connexion et le disque de la machine, puis relancez la même commande.',
   },
+  enrol_port_taken: {
+    en: 'Another program listens on the agent’s port 7412 there. Stop it and run the same command again.',
+    fr: 'Un autre programme y écoute sur le port 7412 de l’agent. Arrêtez-le et relancez la même commande.',
+  },
   enrol_service_failed: {
     en: 'The service did not start. Its journal on the machine says why.',
     fr: 'Le service n’a pas démarré. Son journal sur la machine dit pourquoi.',
