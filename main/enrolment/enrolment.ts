@@ -81,9 +81,9 @@ export class Enrolment {
     this.#state = 'joined';
   }
 
-  /** Its time is over. One that has failed stays so: that tells more. @returns true when it is expired now */
+  /** Its time is over; what failed is still said by its steps. @returns true when it is expired now */
   expire(): boolean {
-    if (this.#state !== 'waiting' && this.#state !== 'running') return false;
+    if (this.#state === 'joined' || this.#state === 'expired') return false;
     this.#state = 'expired';
     return true;
   }

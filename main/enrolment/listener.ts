@@ -96,7 +96,6 @@ export const openListener: OpenListener = async (options) => {
     maxHeaderSize: HEAD_BYTES,
     // A missing Host is answered like everything else that is not known here, not with a hint of its own.
     requireHostHeader: false,
-    shouldUpgradeCallback: () => false,
   });
   server.maxConnections = limits.connections;
   server.setTimeout(limits.idleMs, (socket: Socket) => socket.destroy());

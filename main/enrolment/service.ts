@@ -201,7 +201,6 @@ export class EnrolmentService {
     try {
       const node = await this.#options.add(address, joinCode, fingerprint);
       enrolment.joined(node);
-      this.#close(entry);
       const { baseWeight } = enrolment.wish;
       this.#options.weigh(node, address, baseWeight);
       this.#tell('info', said('enrolment_joined', { name: address, weight: baseWeight }), node);

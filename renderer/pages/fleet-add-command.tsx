@@ -1,4 +1,3 @@
-import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactElement, useEffect, useState } from 'react';
 import type { EnrolmentView, Output } from '../../preload/contract.ts';
 import { useUi } from '../app/ui.tsx';
@@ -141,14 +140,11 @@ function Command(props: {
 }): ReactElement {
   const { t, say } = useI18n();
   const ui = useUi();
-  const queries = useQueryClient();
   const { progress } = props;
   const joined = progress.state === 'joined';
   useEffect(() => {
-    if (!joined) return;
-    ui.announce(t('add.joined'));
-    void queries.invalidateQueries({ queryKey: ['nodes.list'] });
-  }, [joined, queries, t, ui]);
+    if (joined) ui.announce(t('add.joined'));
+  }, [joined, t, ui]);
   const failed = progress.steps.findLast((step) => step.state === 'failed');
   return (
     <div className="stack">
@@ -165,9 +161,9 @@ function Command(props: {
         <Status tone={TONES[progress.state]}>{t(`enrolment.${progress.state}`)}</Status>
         {!isOver(progress) && <Left until={progress.expiresAtMs} />}
       </div>
-      {progress.state === 'failed' && (
+      {failed && !joined && (
         <Note tone="bad" alert>
-          {failed?.detail ? say(failed.detail) : t('add.again')}
+          {failed.detail ? say(failed.detail) : t('add.again')}
         </Note>
       )}
       <Steps steps={progress.steps} />

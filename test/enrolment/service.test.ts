@@ -170,6 +170,17 @@ describe('a one-time command', () => {
     expect(service.list()[0]?.steps.map(({ code }) => code)).toEqual(['system', 'engine']);
   });
 
+  it('that failed and was not run again in time is dead, and its steps still say what failed', async () => {
+    const { service, clock, desk, report } = house();
+    await service.create(WISH);
+    report(desk(), 'model', { state: 'failed', detail: 'model_failed' });
+    clock.advance(30 * MINUTE);
+    expect(desk().alive()).toBe(false);
+    expect(service.list()).toMatchObject([
+      { state: 'expired', steps: [{ state: 'failed', detail: { code: 'enrol_model_failed' } }] },
+    ]);
+  });
+
   it('tells people of five failures and not of the hundredth', async () => {
     const { service, desk, report, told } = house();
     await service.create(WISH);
