@@ -39,6 +39,10 @@ async function main(): Promise<void> {
     case 'identity':
       await showIdentity(command);
       return;
+    case 'enrol':
+      // Loaded for this alone: an agent that runs holds nothing of it in memory.
+      await (await import('./enrol/enrol.ts')).enrol(command);
+      return;
     case 'run':
       if (command.embedded) await runEmbedded(command);
       else await run(command);
