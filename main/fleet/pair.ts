@@ -22,7 +22,10 @@ export async function pairAgent(options: PairOptions): Promise<PairedAgent> {
   const code = parseJoinCode(options.joinCode);
   if (code === null) throw new SwitchyardError('invalid_join_code');
   const attempt: Attempt = { address: parseAddress(options.address), code, options };
-  const before = options.pending === undefined ? null : await resumed(attempt, options.pending);
+  const { pending, fingerprint } = options;
+  // What is left over may be another agent's, that was at this address before.
+  const isTheirs = fingerprint === undefined || fingerprint === pending?.fingerprint;
+  const before = pending !== undefined && isTheirs ? await resumed(attempt, pending) : null;
   if (before !== null) return before;
   const first = await byCode(attempt);
   if ('node' in first) return first;
