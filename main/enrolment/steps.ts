@@ -22,7 +22,8 @@ export const detailSentence = (detail: StepDetail): Said => said(`enrol_${detail
 
 /**
  * The steps after one more report: each once, in the order of the installation. A run that begins again at an earlier step has
- * yet to do the later ones, so what an earlier run said of those that did not end well is forgotten.
+ * yet to do the later ones, so what an earlier run said of those that did not end well is forgotten. Until a step is run again it
+ * has failed for the reason that was told first: a machine whose join was refused here knows less of why than is known here.
  */
 export function withStep(
   steps: readonly Step[],
@@ -30,6 +31,8 @@ export function withStep(
   detail: Said | null,
   atMs: number,
 ): readonly Step[] {
+  const before = steps.find(({ code }) => code === report.code);
+  if (before?.state === 'failed' && report.state === 'failed') return steps;
   const step: Step = { code: report.code, state: report.state, percent: report.percent, detail, atMs };
   const place = STEP_CODES.indexOf(step.code);
   const kept = steps.filter(

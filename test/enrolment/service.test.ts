@@ -232,6 +232,11 @@ describe('the join', () => {
       },
     ]);
     expect(await desk().join(JOIN, '10.0.0.9')).toEqual({ state: 'failed', code: 'join_refused' });
+    // What the machine makes of it is no news.
+    const after = { v: 1, code: 'join', state: 'failed', percent: null, detail: 'join_failed' } as const;
+    desk().step(after, '10.0.0.9');
+    expect(service.list()).toMatchObject([{ state: 'failed', steps: [{ detail: { code: 'join_refused' } }] }]);
+    desk().step({ ...after, state: 'running', detail: null }, '10.0.0.9');
     expect([desk().alive(), opened[0]?.closed, weighed.length]).toEqual([true, false, 0]);
     expect(await desk().join(JOIN, '10.0.0.9')).toEqual({ state: 'joined' });
     expect(state()).toEqual(['joined']);
