@@ -1,14 +1,17 @@
 import { createSocket } from 'node:dgram';
 import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { EnrolFiles } from '../enrolment/listener.ts';
 import type { EnrolmentPlace } from '../enrolment/service.ts';
 
 /** What a machine that is being added is sent, from `out/enrol/`; null where it was not built. */
 export async function readEnrolFiles(folder: URL): Promise<EnrolFiles | null> {
+  const at = fileURLToPath(folder);
   try {
     const [sh, ps1, agent] = await Promise.all(
-      ['sh', 'ps1', 'agent.tar.gz'].map((name) => readFile(new URL(name, folder))),
+      ['sh', 'ps1', 'agent.tar.gz'].map((name) => readFile(path.join(at, name))),
     );
     return sh && ps1 && agent ? { sh, ps1, agent } : null;
   } catch {
