@@ -147,10 +147,11 @@ async function run(options: AgentOptions): Promise<void> {
 
 function announce(options: AgentOptions, agent: Agent, address: AgentAddress, fingerprint: string): void {
   const listen = shown(address);
-  const joinCode = agent.server.joinCode();
+  const code = agent.server.joinCode();
+  const joinCode = options.showCode ? code : null;
   const addresses = addressesToType(address);
   const nextStep =
-    joinCode === null ? 'It is paired. Another control plane: npm run agent -- code --new' : howToPair(addresses);
+    code === null ? 'It is paired. Another control plane: npm run agent -- code --new' : howToPair(addresses);
   if (options.json) {
     process.stdout.write(`${JSON.stringify({ ready: true, listen, addresses, joinCode, fingerprint, nextStep })}\n`);
     return;

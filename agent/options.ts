@@ -1,9 +1,12 @@
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { type EngineAddress, parseEngineAddress, reachOf } from './engines/address.ts';
-import { parsePin } from './enrol/pin.ts';
+import { type EngineAddress, parseEngineAddress } from './engines/address.ts';
+import { type EnrolOptions, parseEnrolment } from './enrol/options.ts';
 import { DEFAULT_PORT } from './session/ports.ts';
+import { UsageError } from './usage-error.ts';
+
+export { UsageError };
 
 export const USAGE = `npm run agent -- [options]            run an agent
 npm run agent -- code [--new]         show the join code (--new: a fresh one; the old one dies)
@@ -22,11 +25,9 @@ npm run agent -- identity rotate      change it, when every control plane has he
   --data-dir DIR         where identity and pairings are kept; the commands above need the agent's own
   --name NAME            how people call this machine (default: its host name)
   --no-advertise         do not announce it on the network
+  --no-show-code         do not print the join code (\`code\` shows it)
   --json                 JSON lines on stdout: one when ready, one for each control plane paired or removed
   --version              print the version`;
-
-/** The command line is wrong: the sentence says how, the exit code is 2. */
-export class UsageError extends Error {}
 
 export interface AgentOptions {
   readonly command: 'run';
@@ -42,6 +43,8 @@ export interface AgentOptions {
   readonly dataDir: string;
   readonly name: string | null;
   readonly advertise: boolean;
+  /** The join code is printed at the start. */
+  readonly showCode: boolean;
   readonly json: boolean;
   readonly embedded: boolean;
 }
@@ -66,22 +69,6 @@ export type AgentCommand =
     }
   | EnrolOptions;
 
-/** Given by the script that adds this machine to a fleet. */
-export interface EnrolOptions {
-  readonly command: 'enrol';
-  readonly from: URL;
-  /** SHA-256 of the control plane's key. */
-  readonly pin: Buffer;
-  readonly port: number;
-  readonly ollama: EngineAddress;
-  readonly mirror: string | null;
-  /** That the service runs as. */
-  readonly account: string;
-  readonly dataDir: string;
-  readonly name: string | null;
-  readonly dryRun: boolean;
-}
-
 /**
  * @param args the arguments after the program
  * @throws UsageError with a sentence for people, which repeats no value
@@ -103,17 +90,8 @@ export function parseAgentArguments(args: readonly string[], env: NodeJS.Process
     return { command, change: values.now === true ? 'now' : 'next', dataDir, json };
   }
   if (command === 'enrol' && verb === undefined) {
-    return {
-      command,
-      ...parseOrigin(values.from, values.pin),
-      port: parsePort(values.port),
-      ollama: parseOllama(values.ollama ?? 'http://127.0.0.1:11434'),
-      mirror: values.mirror === undefined ? null : parseMirror(values.mirror),
-      account: parseAccount(values.account ?? 'switchyard-agent'),
-      dataDir,
-      name: values.name === undefined ? null : parseName(values.name),
-      dryRun: values['dry-run'] === true,
-    };
+    const name = values.name === undefined ? null : parseName(values.name);
+    return { command, ...parseEnrolment(values), dataDir, name };
   }
   if (command !== undefined) throw new UsageError(strangeCommand(command));
   const embedded = values.embedded === true;
@@ -128,6 +106,7 @@ export function parseAgentArguments(args: readonly string[], env: NodeJS.Process
     dataDir,
     name: values.name === undefined ? null : parseName(values.name),
     advertise: values['no-advertise'] !== true && !embedded,
+    showCode: values['no-show-code'] !== true,
     json,
     embedded,
   };
@@ -143,6 +122,7 @@ const OPTIONS = {
   'data-dir': { type: 'string' },
   name: { type: 'string' },
   'no-advertise': { type: 'boolean' },
+  'no-show-code': { type: 'boolean' },
   json: { type: 'boolean' },
   /** Given by a control plane that starts its own agent; of no use to people. */
   embedded: { type: 'boolean' },
@@ -249,45 +229,6 @@ function parseName(text: string): string {
   const name = text.trim();
   if (name === '' || name.length > 63) throw new UsageError('--name takes 1 to 63 characters.');
   return name;
-}
-
-function parseOrigin(
-  from: string | undefined,
-  pinText: string | undefined,
-): { readonly from: URL; readonly pin: Buffer } {
-  const url = from !== undefined && URL.canParse(from) ? new URL(from) : null;
-  const pin = pinText === undefined ? null : parsePin(pinText);
-  if (url === null || pin === null || url.protocol !== 'https:' || !/^\/e\/[A-Za-z0-9_-]{22}$/.test(url.pathname)) {
-    throw new UsageError('enrol takes --from URL and --pin PIN of the command that the console shows.');
-  }
-  return { from: url, pin };
-}
-
-function parsePort(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_PORT;
-  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (port < 1 || port > 65_535) throw new UsageError('--port takes a number from 1 to 65535.');
-  return port;
-}
-
-/** Loopback alone: what is installed listens there. */
-function parseOllama(text: string): EngineAddress {
-  const address = parseEngine(text);
-  if (reachOf(address.host) !== 'loopback' || !address.origin.startsWith('http:')) {
-    throw new UsageError('--ollama takes http://127.0.0.1:PORT.');
-  }
-  return address;
-}
-
-function parseMirror(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null || !['http:', 'https:'].includes(url.protocol)) throw new UsageError('--mirror takes an address.');
-  return url.href.replace(/\/$/, '');
-}
-
-function parseAccount(text: string): string {
-  if (!/^[a-z_][a-z0-9_-]{0,30}$/.test(text)) throw new UsageError('--account takes the name of an account.');
-  return text;
 }
 
 /** Where each system keeps what a program remembers. */

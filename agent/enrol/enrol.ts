@@ -1,23 +1,21 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
-import type { AgentCommand } from '../options.ts';
 import type { EnrolmentOptions } from '../wire/enrolment.ts';
 import { hasModel, runningVersion } from './ollama.ts';
 import { provideOllama } from './ollama-install.ts';
+import type { EnrolOptions } from './options.ts';
 import { Origin, OriginFailure } from './origin.ts';
 import { type Account, findAccount } from './programs.ts';
 import { pull } from './pull.ts';
 import { askAgent, provideService, type ServicePlan } from './service.ts';
 import { type Progress, StepFailed, Steps } from './steps.ts';
 
-export type EnrolCommand = AgentCommand & { readonly command: 'enrol' };
-
 /**
  * Engine, model, service, join. Each step looks first, so that a second run does nothing twice.
  * @throws Error with a sentence for people; the control plane has been told
  */
-export async function enrol(command: EnrolCommand): Promise<void> {
+export async function enrol(command: EnrolOptions): Promise<void> {
   // The agent's own files are for its owner alone; what is installed here must be readable by the accounts that run it.
   process.umask(0o022);
   const origin = new Origin(command.from, command.pin);
@@ -70,7 +68,7 @@ const SENTENCES = {
   malformed: 'The control plane is of another version than this agent. Make a new command.',
 } as const;
 
-async function provideModel({ ollama }: EnrolCommand, { model }: EnrolmentOptions, progress: Progress) {
+async function provideModel({ ollama }: EnrolOptions, { model }: EnrolmentOptions, progress: Progress) {
   if (model === null) return 'not_asked' as const;
   if (await hasModel(ollama, model)) return 'already' as const;
   if (progress.dryRun) progress.say(`would pull ${model}`);
@@ -78,7 +76,7 @@ async function provideModel({ ollama }: EnrolCommand, { model }: EnrolmentOption
   return null;
 }
 
-function planOf({ account, dataDir, port, ollama, name }: EnrolCommand, root: string): ServicePlan {
+function planOf({ account, dataDir, port, ollama, name }: EnrolOptions, root: string): ServicePlan {
   const script = path.resolve(process.argv[1] ?? '');
   const isUsual = ollama.origin === 'http://127.0.0.1:11434';
   return {
@@ -98,6 +96,8 @@ function planOf({ account, dataDir, port, ollama, name }: EnrolCommand, root: st
       `0.0.0.0:${port}`,
       // The packages of the built-in encoder are not part of what a machine is given.
       '--no-encoder',
+      // What it prints is in the system's log, which others read.
+      '--no-show-code',
       ...(isUsual ? [] : ['--engine', ollama.origin]),
       ...(name === null ? [] : ['--name', name]),
     ],

@@ -57,7 +57,8 @@ export class Steps {
     };
     try {
       const detail = await work({ dryRun, say: (sentence) => say(`  ${sentence}`), percent });
-      this.#report(code, 'done', null, detail);
+      // Who has joined is known to the control plane from the join itself, and the address is closed from then on.
+      if (code !== 'join') this.#report(code, 'done', null, detail);
       await this.#sending;
       this.#current = null;
     } catch (error) {

@@ -282,6 +282,7 @@ put_in_place() {
   chmod -R go-w,a+rX "$NEW"
   rm -rf "${HERE:?}/$1"
   mv "$NEW" "$HERE/$1"
+  ! is_there restorecon || restorecon -RF "$HERE" || : # SELinux: what services may run is told by where it lies
   rm -f "$FILE"
 }
 
@@ -306,9 +307,11 @@ install_runtime() {
   download get_public "$NODE_URL" "$NODE_SHA256"
   open_new
   tar -xzof "$FILE" -C "$NEW" "$NODE_FOLDER/bin/node" "$NODE_FOLDER/LICENSE" || fail unpack_failed 'the runtime cannot be unpacked.'
-  mv "$NEW/$NODE_FOLDER/bin/node" "$NEW/$NODE_FOLDER/LICENSE" "$NEW/"
+  mkdir "$NEW/bin"
+  mv "$NEW/$NODE_FOLDER/bin/node" "$NEW/bin/"
+  mv "$NEW/$NODE_FOLDER/LICENSE" "$NEW/"
   rm -rf "${NEW:?}/$NODE_FOLDER"
-  n_version=$("$NEW/node" --version) || fail system_unsupported 'the runtime does not start on this system.'
+  n_version=$("$NEW/bin/node" --version) || fail system_unsupported 'the runtime does not start on this system.'
   [ "$n_version" = "v$NODE_VERSION" ] || fail unpack_failed 'the runtime is of another version than expected.'
   put_in_place node "$NODE_SHA256"
   end ''
@@ -396,7 +399,7 @@ enrol() {
   set -- enrol --from "$FROM" --pin "$PIN" --port "$PORT" --ollama "$OLLAMA" --account "$ACCOUNT" --data-dir "$DATA"
   [ -z "$MIRROR" ] || set -- "$@" --mirror "$MIRROR"
   [ "$DRY" = no ] || set -- "$@" --dry-run
-  "$HERE/node/node" --disable-sigusr1 --report-exclude-env "$HERE/agent/index.js" "$@"
+  "$HERE/node/bin/node" --disable-sigusr1 --report-exclude-env "$HERE/agent/index.js" "$@"
 }
 
 tidy_up() {

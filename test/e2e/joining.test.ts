@@ -1,8 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -10,8 +11,10 @@ import { runningVersion } from '../../agent/enrol/ollama.ts';
 import { type OllamaWish, provideOllama } from '../../agent/enrol/ollama-install.ts';
 import { until } from '../../agent/enrol/programs.ts';
 import type { Progress } from '../../agent/enrol/steps.ts';
+import { STEP_CODES } from '../../agent/wire/enrolment.ts';
 import { archive, constants, filesOf, fill } from '../../scripts/enrol-archive.mjs';
 import { StandInControlPlane, type Wish } from '../enrol/control-plane.ts';
+import { startCore } from '../enrol/core.ts';
 import { Machine, type Run, type RunningScript, runScript } from '../enrol/machine.ts';
 import { Mirror } from '../enrol/mirror.ts';
 import { builtApp } from '../support/built.ts';
@@ -127,7 +130,6 @@ describeWithRuntime(missing, 'the script that adds a machine', () => {
       'engine done not_asked',
       'model done not_asked',
       'service done',
-      'join done',
     ]);
     // What was told of the agent is true of the agent that runs, as its own user, on that port.
     const joined = plane.joins[0];
@@ -142,7 +144,7 @@ describeWithRuntime(missing, 'the script that adds a machine', () => {
       expect(statSync(machine.at(file)).uid).toBe(65_534);
     }
     // The program is root's, and nobody else's to write.
-    for (const file of [HERE, `${HERE}/node/node`, `${HERE}/agent/index.js`]) {
+    for (const file of [HERE, `${HERE}/node/bin/node`, `${HERE}/agent/index.js`]) {
       const { uid, mode } = statSync(machine.at(file));
       expect([uid, mode & 0o022]).toEqual([0, 0]);
     }
@@ -155,6 +157,35 @@ describeWithRuntime(missing, 'the script that adds a machine', () => {
       'systemctl restart switchyard-agent.service',
     ]);
     expect(machine.has('var/cache/switchyard-agent')).toBe(false);
+  });
+
+  it('by the command of a real control plane, to the letter, it is in the fleet', async () => {
+    const core = await startCore({ sh: readFileSync(script), ps1: Buffer.from(''), agent });
+    try {
+      const made = await core.call('enrolments.create', { model: null, engine: null, baseWeight: 2 });
+      // What a person adds behind it: a port that is free here, and where the runtime of this release is.
+      const { posix } = made.commands;
+      const command = posix.replace(/; rm -f "\$f"$/, ` --port ${port} --mirror ${mirror.url}; rm -f "$f"`);
+      expect(command).not.toBe(posix);
+      const env = { PATH: process.env.PATH, SWITCHYARD_PREFIX: machine.root };
+      const { stdout } = await promisify(execFile)('dash', ['-c', command], { env });
+      expect(stdout).toContain('This machine is part of the fleet.');
+      const [enrolment] = (await core.call('enrolments.list')).enrolments;
+      expect(enrolment?.state).toBe('joined');
+      expect(enrolment?.steps.map(({ code, state }) => `${code} ${state}`)).toEqual(
+        STEP_CODES.map((code) => `${code} done`),
+      );
+      await expect
+        .poll(async () => (await core.call('nodes.list')).nodes.map(({ id, state }) => [id, state]))
+        .toEqual([[enrolment?.nodeId, 'ready']]);
+      // The command is used up: the address is gone, and with it everything behind it.
+      await expect(
+        promisify(execFile)('dash', ['-c', `set -e; ${posix.split(' && sh ')[0]}`], { env }),
+      ).rejects.toThrow();
+    } finally {
+      machine.stop();
+      await core.stop();
+    }
   });
 
   it('writes a unit with every line of hardening, that systemd understands', async () => {
@@ -176,7 +207,7 @@ describeWithRuntime(missing, 'the script that adds a machine', () => {
       expect(unit).toContain(line);
     }
     const command = unit.find((line) => line.startsWith('ExecStart='));
-    const node = `${machine.at(HERE)}/node/node`;
+    const node = `${machine.at(HERE)}/node/bin/node`;
     expect(command).toMatch(new RegExp(`^ExecStart=${node} --disable-sigusr1 --report-exclude-env `));
     expect(command).toContain(` --listen 0.0.0.0:${port} `);
     if (existsSync('/usr/bin/systemd-analyze')) {
@@ -208,7 +239,6 @@ describeWithRuntime(missing, 'the script that adds a machine', () => {
       'engine done not_asked',
       'model done not_asked',
       'service done already',
-      'join done',
     ]);
     expect(machine.calls()).toEqual([]);
     expect(mirror.served.length).toBe(served);
@@ -316,7 +346,7 @@ describeWithRuntime(missing, 'the script that adds a machine', () => {
     const { status, output } = await runScript(machine, own, ['--uninstall']).done;
     expect(output).toContain('Ollama and its models stay');
     expect(status).toBe(0);
-    expect(() => process.kill(pid, 0)).toThrow();
+    await expect.poll(() => existsSync(`/proc/${pid}`)).toBe(false);
     for (const gone of ['opt/switchyard-agent', DATA, 'var/cache/switchyard-agent', UNIT]) {
       expect(machine.has(gone)).toBe(false);
     }
@@ -334,7 +364,7 @@ describeWithRuntime(missing, 'the script that adds a machine', () => {
       plane.wish = { model: 'qwen3:8b', engine: 'ollama' };
       const first = await join('--ollama', ollama.url);
       expect(first.status).toBe(0);
-      expect(plane.ends().slice(4)).toEqual(['engine done adopted', 'model done', 'service done', 'join done']);
+      expect(plane.ends().slice(4)).toEqual(['engine done adopted', 'model done', 'service done']);
       // A third of three GiB, told at most once a second: the second figure came too soon after the first.
       expect(plane.reports.flatMap(({ code, percent }) => (percent === null ? [] : [[code, percent]]))).toEqual([
         ['model', 33],
@@ -435,7 +465,7 @@ describeWithRuntime(missing, 'the script that adds a machine', () => {
     const searched = process.env.PATH;
     process.env.PATH = `${machine.at('tools')}:${searched}`;
     try {
-      mirror.breakAfter = 100_000;
+      mirror.breakAfter = 4_000_000;
       await expect(provideOllama(wish, progress)).rejects.toMatchObject({ detail: 'download_failed' });
       const wrong = { ...wish, pinned: { url: 'https://releases.invalid/ollama.tar.zst', sha256: '0'.repeat(64) } };
       await expect(provideOllama(wrong, progress)).rejects.toMatchObject({ detail: 'checksum_wrong' });
