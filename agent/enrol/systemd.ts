@@ -13,27 +13,33 @@ function word(text: string): string {
 /** Paths in settings are read without quotes. */
 const place = (text: string) => text.replaceAll('%', '%%');
 
-/** For both services. No memory goes to the swap or into a core dump: the agent's may hold a key, Ollama's what people write. */
-const COMMON = [
+/** Of both services. */
+const COMMON = ['ProtectSystem=strict', 'ProtectHome=yes', 'PrivateTmp=yes', 'LimitCORE=0', 'UMask=0077'];
+
+/** No memory goes to the swap or into a core dump: it may hold a key. */
+const OF_THE_AGENT = [
   'NoNewPrivileges=yes',
-  'ProtectSystem=strict',
-  'ProtectHome=yes',
-  'PrivateTmp=yes',
-  'LimitCORE=0',
+  ...COMMON,
   'MemorySwapMax=0',
-  'UMask=0077',
-  'ProtectClock=yes',
+  'CapabilityBoundingSet=',
+  'AmbientCapabilities=',
   'ProtectHostname=yes',
   'ProtectKernelLogs=yes',
   'ProtectKernelModules=yes',
+  'ProtectKernelTunables=yes',
   'ProtectControlGroups=yes',
   'RestrictSUIDSGID=yes',
   'RestrictRealtime=yes',
+  'RestrictNamespaces=yes',
+  'RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK',
   'LockPersonality=yes',
   'SystemCallArchitectures=native',
 ];
 
-/** Devices stay visible, because the graphics cards are read; memory may be executable, because V8 compiles. */
+/**
+ * Devices stay visible, because the graphics cards are read: neither PrivateDevices nor ProtectClock, which shuts all of them out with
+ * its rule for one. Memory may be executable, because V8 compiles.
+ */
 export function agentUnit({ command, account, dataDir, mark }: ServicePlan): string {
   return [
     '[Unit]',
@@ -52,13 +58,8 @@ export function agentUnit({ command, account, dataDir, mark }: ServicePlan): str
     'Restart=always',
     'RestartSec=2',
     'TimeoutStopSec=20',
-    ...COMMON,
+    ...OF_THE_AGENT,
     `ReadWritePaths=${place(dataDir)}`,
-    'CapabilityBoundingSet=',
-    'AmbientCapabilities=',
-    'ProtectKernelTunables=yes',
-    'RestrictNamespaces=yes',
-    'RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK',
     '',
     '[Install]',
     'WantedBy=multi-user.target',
@@ -73,6 +74,10 @@ export interface OllamaPlan {
   readonly ollama: Ollama;
 }
 
+/**
+ * Without NoNewPrivileges, and what brings it along: NVIDIA's libraries make the devices of a card by a program that has root's
+ * rights, and where they cannot, Ollama silently works on the processor. Models larger than the memory may use the swap.
+ */
 export function ollamaUnit({ program, home, account, ollama }: OllamaPlan): string {
   return [
     '[Unit]',

@@ -11,7 +11,7 @@
 #   --mirror URL   takes the runtime and Ollama from this address, by the same file names; their checksums hold all the same
 #   --uninstall    takes away the agent, its service, account and data; Ollama and its models stay
 #
-# SWITCHYARD_PREFIX=DIR (for tests, root only): every path below DIR, programs from DIR/tools first. Refused where an agent is installed.
+# SWITCHYARD_PREFIX=DIR (for tests): every path below DIR, programs from DIR/tools first. Refused where an agent is installed.
 #
 # The bytes of this file are the same for everybody: what differs are its arguments. Everything is defined before the last line
 # runs, so a file that was cut short does nothing.

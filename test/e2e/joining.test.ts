@@ -206,6 +206,9 @@ describeWithRuntime(missing, 'the script that adds a machine', () => {
     ]) {
       expect(unit).toContain(line);
     }
+    expect(
+      unit.filter((line) => /^(PrivateDevices|ProtectClock|DevicePolicy|DeviceAllow|MemoryDeny)/.test(line)),
+    ).toEqual([]);
     const command = unit.find((line) => line.startsWith('ExecStart='));
     const node = `${machine.at(HERE)}/node/bin/node`;
     expect(command).toMatch(new RegExp(`^ExecStart=${node} --disable-sigusr1 --report-exclude-env `));
@@ -423,6 +426,44 @@ describeWithRuntime(missing, 'the script that adds a machine', () => {
     expect(machine.tree()).toEqual(before);
   });
 
+  it('not run by root it goes on by sudo, with every argument and before it has done anything', async () => {
+    const readable = machine.at('state/sh');
+    copyFileSync(script, readable);
+    writeFileSync(machine.at('tools/sudo'), '#!/bin/sh\nprintf "sudo %s\\n" "$*"\n', { mode: 0o755 });
+    const before = machine.tree();
+    const nobody = ['--reuid', '65534', '--regid', '65534', '--clear-groups'];
+    const { stdout } = await promisify(execFile)(
+      'setpriv',
+      [...nobody, 'dash', readable, plane.url, plane.pin, '--port', '7000'],
+      {
+        env: { PATH: process.env.PATH, SWITCHYARD_PREFIX: machine.root },
+        cwd: '/',
+      },
+    );
+    expect(stdout).toContain(`\nsudo sh ${readable} ${plane.url} ${plane.pin} --port 7000\n`);
+    expect(machine.tree()).toEqual(before);
+    expect(plane.asked).toEqual([]);
+  });
+
+  it('is not turned aside to another folder by a program that changed its user, nor where an agent is installed', async () => {
+    const other = temporaryFolder('other-user');
+    writeFileSync(path.join(other, 'id'), '#!/bin/sh\ncase $1 in -u) echo 0 ;; *) echo 1000 ;; esac\n', {
+      mode: 0o755,
+    });
+    const env = { PATH: process.env.PATH, SWITCHYARD_PREFIX: machine.root };
+    const refused = async (command: string, args: string[], search = env.PATH) => {
+      const run = promisify(execFile)(command, args, { env: { ...env, PATH: search } });
+      await expect(run).rejects.toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('SWITCHYARD_PREFIX is refused'),
+      });
+    };
+    await refused('dash', [script, '--uninstall'], `${other}:${env.PATH}`);
+    // In a view of the file system of its own: an agent in /opt that nobody else sees.
+    const view = 'mount -t tmpfs none /opt && mkdir /opt/switchyard-agent && exec dash "$1" --uninstall';
+    await refused('unshare', ['-m', 'sh', '-c', view, 'sh', script]);
+  });
+
   it('cut short anywhere it does nothing', async () => {
     const whole = readFileSync(script, 'utf8');
     const before = machine.tree();
@@ -475,7 +516,7 @@ describeWithRuntime(missing, 'the script that adds a machine', () => {
       expect(percents.at(-1)).toBe(100);
       const unit = machine.read('etc/systemd/system/ollama.service').split('\n');
       expect(unit).toContain(`Environment=OLLAMA_HOST=${new URL(url).host}`);
-      for (const line of ['User=ollama', 'NoNewPrivileges=yes', 'ProtectSystem=strict', 'UMask=0077', 'LimitCORE=0']) {
+      for (const line of ['User=ollama', 'ProtectSystem=strict', 'ProtectHome=yes', 'UMask=0077', 'LimitCORE=0']) {
         expect(unit).toContain(line);
       }
       expect(machine.calls()).toContain('systemctl enable --now ollama.service');
