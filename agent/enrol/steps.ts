@@ -29,6 +29,8 @@ export interface StepsParts {
 }
 
 const PERCENT_EVERY_MS = 1000;
+/** Work that goes on is told even where its figure stands still: the control plane gives up on a machine that is silent. */
+const SIGN_EVERY_MS = 60_000;
 
 /** Runs steps one after the other and tells both sides of them. Reports go out in order; one that is lost stops nothing. */
 export class Steps {
@@ -50,9 +52,10 @@ export class Steps {
     const percent = (value: number) => {
       const whole = Math.min(100, Math.max(0, Math.floor(value)));
       const atMs = this.#parts.nowMs();
-      if (whole === told.percent || atMs - told.atMs < PERCENT_EVERY_MS) return;
+      const isNews = whole !== told.percent;
+      if (atMs - told.atMs < (isNews ? PERCENT_EVERY_MS : SIGN_EVERY_MS)) return;
       told = { percent: whole, atMs };
-      say(`  ${whole} %`);
+      if (isNews) say(`  ${whole} %`);
       this.#report(code, 'running', whole, null);
     };
     try {

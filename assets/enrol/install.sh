@@ -205,7 +205,9 @@ look_at_system() {
   esac
   [ -z "$MIRROR" ] || NODE_URL=$MIRROR/${NODE_URL##*/}
   if ! has_runtime; then
-    s_free=$(df -Pk "${ROOT:-/}" | awk 'NR == 2 { print $4 }')
+    s_place=$BASE
+    while [ ! -d "$s_place/" ]; do s_place=${s_place%/*}; done
+    s_free=$(df -Pk "$s_place/" | awk 'NR == 2 { print $4 }')
     [ "${s_free:-0}" -ge "$NEEDED_KIB" ] || fail disk_full "the disk has less than $((NEEDED_KIB / 1000)) MB left."
   fi
   end ''

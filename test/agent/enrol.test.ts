@@ -111,7 +111,7 @@ describe('a step', () => {
   };
   const told = (sent: StepReport[]) => sent.map(({ code, state, percent, detail }) => [code, state, percent, detail]);
 
-  it('tells its percents at most once a second, and its end', async () => {
+  it('tells its percents at most once a second, a sign of life once a minute, and its end', async () => {
     const { sent, clock, steps: all } = steps();
     await all.run('model', '', async ({ percent }) => {
       percent(0.9);
@@ -121,12 +121,17 @@ describe('a step', () => {
       percent(33.9);
       clock.ms = 3000;
       percent(33.2);
+      clock.ms = 61_000;
+      percent(33.3);
+      percent(150);
+      clock.ms = 62_000;
       percent(150);
       return 'already';
     });
     expect(told(sent)).toEqual([
       ['model', 'running', null, null],
       ['model', 'running', 0, null],
+      ['model', 'running', 33, null],
       ['model', 'running', 33, null],
       ['model', 'running', 100, null],
       ['model', 'done', null, 'already'],

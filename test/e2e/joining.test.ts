@@ -1,6 +1,6 @@
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -59,15 +59,15 @@ describeWithRuntime(missing, 'the script that adds a machine', () => {
   let running: RunningScript | null = null;
 
   /** The script of a release whose runtime is the one that runs here, so that no test needs the network. */
-  function release(pinnedRuntime = sha256(runtime)): string {
+  function release(version = VERSION, bundles: Buffer = agent): string {
     const pins = JSON.parse(readFileSync(path.join(root, 'assets/enrol/pins.json'), 'utf8'));
     pins.node.version = process.version.slice(1);
     for (const file of Object.values<Record<string, string>>(pins.node.files)) {
-      Object.assign(file, { url: runtimeUrl, sha256: pinnedRuntime, folder: 'package' });
+      Object.assign(file, { url: runtimeUrl, sha256: sha256(runtime), folder: 'package' });
     }
     const file = path.join(temporaryFolder('script'), 'sh');
     const template = readFileSync(path.join(root, 'assets/enrol/install.sh'), 'utf8');
-    writeFileSync(file, fill(template, constants(pins, VERSION, agent)));
+    writeFileSync(file, fill(template, constants(pins, version, bundles)));
     return file;
   }
 
@@ -249,6 +249,29 @@ describeWithRuntime(missing, 'the script that adds a machine', () => {
     expect([machine.read('state/switchyard-agent.service.pid'), statSync(machine.at(HERE, 'agent')).mtimeMs]).toEqual(
       before,
     );
+    expect(plane.joins[1]?.fingerprint).toBe(plane.joins[0]?.fingerprint);
+  });
+
+  it('of a later release it turns the service over to that one, whose pairings are those of the old one', async () => {
+    await join();
+    const before = machine.read('state/switchyard-agent.service.pid');
+    machine.forgetCalls();
+    const files = filesOf(path.join(root, 'out/agent'), (name) => !name.endsWith('.map'));
+    plane.agent = archive(files.set('news.txt', Buffer.from('of a later release')));
+    const later = release('7.9.0', plane.agent);
+    const { status } = await runScript(machine, later, [
+      plane.url,
+      plane.pin,
+      '--port',
+      `${port}`,
+      '--mirror',
+      mirror.url,
+    ]).done;
+    expect(status).toBe(0);
+    expect(readdirSync(machine.at('opt/switchyard-agent')).sort()).toEqual(['7.9.0', 'install.sh']);
+    expect(machine.calls()).toContain('systemctl restart switchyard-agent.service');
+    expect(machine.read('state/switchyard-agent.service.pid')).not.toBe(before);
+    expect(machine.read(UNIT)).toContain('/opt/switchyard-agent/7.9.0/agent/index.js');
     expect(plane.joins[1]?.fingerprint).toBe(plane.joins[0]?.fingerprint);
   });
 
