@@ -128,7 +128,7 @@ function Get-Checked([string]$Url, [string]$Sha256, [bool]$Pinned) {
       } else {
         $protocol = '=https'
         if ($Mirror -ne '') { $protocol = '=https,http' }
-        & $Curl -fsSL --proto $protocol --proto-redir $protocol --connect-timeout 20 --retry 2 -C - -o "$file.part" $Url
+        & $Curl -fsSL --proto $protocol --proto-redir $protocol --connect-timeout 20 --retry 2 '-C' '-' -o "$file.part" $Url
       }
       $status = $LASTEXITCODE
       if ($status -ne 0 -and @(22, 33, 36) -notcontains $status) {
