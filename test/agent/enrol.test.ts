@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { agentPlist } from '../../agent/enrol/launchd.ts';
 import { isTooOld, LEAST_OLLAMA } from '../../agent/enrol/ollama.ts';
 import { Origin } from '../../agent/enrol/origin.ts';
 import { parsePin } from '../../agent/enrol/pin.ts';
+import { pull } from '../../agent/enrol/pull.ts';
 import type { ServicePlan } from '../../agent/enrol/service.ts';
 import { StepFailed, Steps } from '../../agent/enrol/steps.ts';
 import { agentUnit, ollamaUnit } from '../../agent/enrol/systemd.ts';
@@ -231,6 +234,48 @@ describe('the service', () => {
     expect(create).toContain('NT SERVICE\\SwitchyardAgent');
     expect(createArguments({ ...plan, command }, true)[0]).toBe('config');
     expect(quoted('a "b" \\')).toBe('"a \\"b\\" \\\\"');
+  });
+});
+
+describe('a pull', () => {
+  /** What Ollama answers to a pull, line by line, and whether it has the model afterwards. */
+  async function pulled(lines: readonly string[], has: boolean): Promise<readonly number[]> {
+    const server = createServer((request, response) => {
+      if (request.url === '/api/show') response.writeHead(has ? 200 : 404).end('{"capabilities":["completion"]}');
+      else response.end(lines.join('\n'));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const percents: number[] = [];
+    const percent = (value: number) => void percents.push(value);
+    try {
+      const { port } = server.address() as AddressInfo;
+      const ollama = { origin: `http://127.0.0.1:${port}` };
+      await pull(ollama, 'qwen3', { dryRun: false, say: () => undefined, percent });
+      return percents;
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  }
+  const part = (digest: string, total: number, completed: number) =>
+    JSON.stringify({ status: 'pulling', digest, total, completed });
+  const success = '{"status":"success"}';
+
+  it('counts over all parts that it knows', async () => {
+    // 50 of 100; then 100 of 100 and 0 of 300; then all of both.
+    const lines = [part('a', 100, 50), part('a', 100, 100), part('b', 300, 0), part('b', 300, 300), success];
+    expect(await pulled(lines, true)).toEqual([50, 100, 25, 100]);
+  });
+
+  it.each([
+    ['the disk is full', ['{"error":"write /models/x: no space left on device"}'], false, 'disk_full'],
+    ['nobody knows the model', ['{"error":"pull model manifest: file does not exist"}'], false, 'model_unknown'],
+    ['the way is lost', ['{"error":"dial tcp: lookup registry: no such host"}'], false, 'model_failed'],
+    ['it ends without a word', [part('a', 100, 50)], false, 'model_failed'],
+    ['it ends well, but without the model', [success], false, 'model_failed'],
+    ['it is no JSON', ['<html>'], true, 'model_failed'],
+  ])('fails by a word of the list where %s', async (_, lines, has, detail) => {
+    await expect(pulled(lines, has)).rejects.toMatchObject({ name: 'StepFailed', detail });
   });
 });
 
