@@ -39,6 +39,10 @@ async function main(): Promise<void> {
     case 'identity':
       await showIdentity(command);
       return;
+    case 'enrol':
+      // Loaded for this alone: an agent that runs holds nothing of it in memory.
+      await (await import('./enrol/enrol.ts')).enrol(command);
+      return;
     case 'run':
       if (command.embedded) await runEmbedded(command);
       else await run(command);
@@ -143,10 +147,11 @@ async function run(options: AgentOptions): Promise<void> {
 
 function announce(options: AgentOptions, agent: Agent, address: AgentAddress, fingerprint: string): void {
   const listen = shown(address);
-  const joinCode = agent.server.joinCode();
+  const code = agent.server.joinCode();
+  const joinCode = options.showCode ? code : null;
   const addresses = addressesToType(address);
   const nextStep =
-    joinCode === null ? 'It is paired. Another control plane: npm run agent -- code --new' : howToPair(addresses);
+    code === null ? 'It is paired. Another control plane: npm run agent -- code --new' : howToPair(addresses);
   if (options.json) {
     process.stdout.write(`${JSON.stringify({ ready: true, listen, addresses, joinCode, fingerprint, nextStep })}\n`);
     return;

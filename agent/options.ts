@@ -2,7 +2,11 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { type EngineAddress, parseEngineAddress } from './engines/address.ts';
+import { type EnrolOptions, parseEnrolment } from './enrol/options.ts';
 import { DEFAULT_PORT } from './session/ports.ts';
+import { UsageError } from './usage-error.ts';
+
+export { UsageError };
 
 export const USAGE = `npm run agent -- [options]            run an agent
 npm run agent -- code [--new]         show the join code (--new: a fresh one; the old one dies)
@@ -21,11 +25,9 @@ npm run agent -- identity rotate      change it, when every control plane has he
   --data-dir DIR         where identity and pairings are kept; the commands above need the agent's own
   --name NAME            how people call this machine (default: its host name)
   --no-advertise         do not announce it on the network
+  --no-show-code         do not print the join code (\`code\` shows it)
   --json                 JSON lines on stdout: one when ready, one for each control plane paired or removed
   --version              print the version`;
-
-/** The command line is wrong: the sentence says how, the exit code is 2. */
-export class UsageError extends Error {}
 
 export interface AgentOptions {
   readonly command: 'run';
@@ -41,6 +43,8 @@ export interface AgentOptions {
   readonly dataDir: string;
   readonly name: string | null;
   readonly advertise: boolean;
+  /** The join code is printed at the start. */
+  readonly showCode: boolean;
   readonly json: boolean;
   readonly embedded: boolean;
 }
@@ -62,7 +66,8 @@ export type AgentCommand =
       readonly change: 'none' | 'next' | 'now';
       readonly dataDir: string;
       readonly json: boolean;
-    };
+    }
+  | EnrolOptions;
 
 /**
  * @param args the arguments after the program
@@ -84,6 +89,10 @@ export function parseAgentArguments(args: readonly string[], env: NodeJS.Process
   if (command === 'identity' && verb === 'rotate' && id === undefined) {
     return { command, change: values.now === true ? 'now' : 'next', dataDir, json };
   }
+  if (command === 'enrol' && verb === undefined) {
+    const name = values.name === undefined ? null : parseName(values.name);
+    return { command, ...parseEnrolment(values), dataDir, name };
+  }
   if (command !== undefined) throw new UsageError(strangeCommand(command));
   const embedded = values.embedded === true;
   return {
@@ -97,6 +106,7 @@ export function parseAgentArguments(args: readonly string[], env: NodeJS.Process
     dataDir,
     name: values.name === undefined ? null : parseName(values.name),
     advertise: values['no-advertise'] !== true && !embedded,
+    showCode: values['no-show-code'] !== true,
     json,
     embedded,
   };
@@ -112,9 +122,18 @@ const OPTIONS = {
   'data-dir': { type: 'string' },
   name: { type: 'string' },
   'no-advertise': { type: 'boolean' },
+  'no-show-code': { type: 'boolean' },
   json: { type: 'boolean' },
   /** Given by a control plane that starts its own agent; of no use to people. */
   embedded: { type: 'boolean' },
+  /** Given by the script that adds a machine; of no use to people either. */
+  from: { type: 'string' },
+  pin: { type: 'string' },
+  port: { type: 'string' },
+  ollama: { type: 'string' },
+  mirror: { type: 'string' },
+  account: { type: 'string' },
+  'dry-run': { type: 'boolean' },
   new: { type: 'boolean' },
   now: { type: 'boolean' },
   version: { type: 'boolean' },

@@ -13,6 +13,7 @@ import type { NodeId, ProviderId, SpaceId } from './domain/ids.ts';
 import { ROLE_IDS, ROLES, type RoleId, type RoleSettings } from './domain/roles.ts';
 import { said } from './domain/said.ts';
 import type { Clock, Random } from './domain/time.ts';
+import { type EnrolmentPlace, EnrolmentService, noEnrolment } from './enrolment/service.ts';
 import { DEFAULT_PROJECT, ensureFirstRun, type FirstSecrets, handedOver } from './first-run.ts';
 import { EmbeddedAgent, type StartAgentProcess } from './fleet/embedded-agent.ts';
 import { pairAgent } from './fleet/pair.ts';
@@ -28,6 +29,7 @@ import type { ConsoleFile } from './gateway/ports.ts';
 import type { Gateway } from './gateway/server.ts';
 import { budgetEvents, rememberAbility, wrongUpstreamEvent } from './house-cloud.ts';
 import { makeEndpoint } from './house-endpoint.ts';
+import { Newcomers } from './house-enrolment.ts';
 import { gateEvents, storeEvents } from './house-events.ts';
 import { levels } from './house-levels.ts';
 import { registerMetrics } from './house-metrics.ts';
@@ -71,6 +73,8 @@ export interface ControlPlaneOptions {
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
   /** Agents on the network; `noDiscovery` where nobody looks for them. */
   readonly discovery: Discovery;
+  /** What adding a machine by a command takes; absent: it is refused with what to do instead. */
+  readonly enrolment?: EnrolmentPlace;
   /** What looks for newer versions, in the desktop app. */
   readonly updates?: UpdatesDesk;
 }
@@ -191,6 +195,22 @@ export class ControlPlane {
     const router = new RouterCore({ permits: cloud.permits });
 
     const routing = new Routing({ clock, store, fleet, cloud, gate, router, roles, kick: () => dispatch.kick() });
+    const newcomers = new Newcomers({
+      clock,
+      events,
+      store: store.nodes,
+      entries: () => routing.catalogue.entries,
+      refresh: () => routing.refresh(),
+    });
+    const enrolments = new EnrolmentService({
+      clock,
+      randomBytes,
+      events,
+      ...(this.#options.enrolment ?? noEnrolment),
+      controlPlane: controller,
+      add: async (address, joinCode, fingerprint) => (await fleet.add(address, joinCode, fingerprint)).id,
+      weigh: (node, name, weight) => newcomers.weigh(node, name, weight),
+    });
     const settling = new Settling(clock, () => this.#options.embeddedAgent === null || fleet.embedded !== null);
     const dispatch = new DispatchService({
       router,
@@ -248,6 +268,7 @@ export class ControlPlane {
       randomBytes,
       store,
       fleet,
+      enrolments,
       gate,
       dispatcher: dispatch,
       events,
@@ -310,12 +331,14 @@ export class ControlPlane {
         routing.refresh();
         for (const { id, pulls } of fleet.nodes()) if (!pulls) dispatch.nodeSilent(id);
         routing.lookAtProbes();
+        newcomers.look();
         dispatch.kick();
         settling.look(fleet.nodes());
       }),
     );
     fleet.start();
     this.#stops.push(() => fleet.stop());
+    this.#stops.push(() => enrolments.stop());
     const { embeddedAgent, discovery } = this.#options;
     discovery.start({
       enabled: settings.discovery.enabled,

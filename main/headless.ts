@@ -8,6 +8,7 @@ import { SwitchyardError } from './domain/errors.ts';
 import { nodeAgentProcess } from './platform/agent-process.ts';
 import { createSystemClock } from './platform/clock.ts';
 import { consoleFolder, readConsoleFiles } from './platform/console-files.ts';
+import { thisComputer } from './platform/enrol-files.ts';
 import { bundledFile, defaultDataFolder, PRODUCT_VERSION } from './platform/places.ts';
 
 const USAGE = `npm start -- --headless [options]
@@ -84,6 +85,7 @@ async function main(): Promise<void> {
           onLog: (line) => process.stderr.write(`agent: ${line}\n`),
         }),
     consoleFiles: await readConsoleFiles(consoleFolder(import.meta.url)),
+    enrolment: thisComputer(bundledFile(import.meta.url, '../enrol/', '../out/enrol/')),
     discovery: chosen['no-discovery']
       ? noDiscovery
       : new LanDiscovery({ clock, randomBytes, interfaces: networkInterfaces }),

@@ -43,6 +43,7 @@ import { saidOf, sayPlainly } from './domain/said.ts';
 import { agentEnvironment } from './platform/agent-process.ts';
 import { createSystemClock } from './platform/clock.ts';
 import { consoleFolder, readConsoleFiles } from './platform/console-files.ts';
+import { thisComputer } from './platform/enrol-files.ts';
 import { bundledFile, defaultDataFolder, PRODUCT_VERSION } from './platform/places.ts';
 
 /** What may stand on the command line of the desktop; Chromium's own switches are let through unread. */
@@ -229,6 +230,7 @@ async function startDesktop(): Promise<void> {
         })
       : null,
     consoleFiles,
+    enrolment: thisComputer(bundledFile(import.meta.url, '../enrol/', '../out/enrol/')),
     discovery: chosen.discovery ? new LanDiscovery({ clock, randomBytes, interfaces: networkInterfaces }) : noDiscovery,
     updates,
   });

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { writeEnrolment } from './enrol-archive.mjs';
 import { notices } from './notices.mjs';
 import { isStale, root, stamp } from './stale.mjs';
 
@@ -102,5 +103,6 @@ async function buildRenderer() {
 if (process.argv[1] === fileURLToPath(import.meta.url) && !(process.argv.includes('--if-stale') && !isStale())) {
   const [inNode, inRenderer] = await Promise.all([buildNode(), withoutRenderer ? [] : buildRenderer()]);
   if (!withoutRenderer) writeFileSync(at('out/third-party-notices.txt'), `${notices([...inNode, ...inRenderer])}\n`);
+  writeEnrolment(`${notices(inNode)}\n`);
   writeFileSync(stamp, `${new Date().toISOString()}\n`);
 }

@@ -16,10 +16,18 @@ const PURE = ['router', 'gate', 'budget'];
 const HEIGHT = new Map([
   ['domain', 0],
   ...PURE.map((room) => [room, 1]),
-  ...['desktop', 'gateway', 'operator', 'dispatch', 'fleet', 'discovery', 'cloud', 'store', 'telemetry'].map((room) => [
-    room,
-    2,
-  ]),
+  ...[
+    'desktop',
+    'gateway',
+    'operator',
+    'enrolment',
+    'dispatch',
+    'fleet',
+    'discovery',
+    'cloud',
+    'store',
+    'telemetry',
+  ].map((room) => [room, 2]),
   ['platform', 3],
   ['', 4],
 ]);
@@ -202,7 +210,7 @@ const RULES = [
     forbids: (_start, target) => target.ours && isIn(target.name, 'renderer'),
   },
   {
-    name: 'rooms import downwards: desktop, gateway, operator, dispatch, fleet, discovery, cloud, store, telemetry -> router, gate, budget -> domain',
+    name: 'rooms import downwards: desktop, gateway, operator, enrolment, dispatch, fleet, discovery, cloud, store, telemetry -> router, gate, budget -> domain',
     applies: (file) => HEIGHT.has(room(file)),
     forbids: (start, target) =>
       target.ours && HEIGHT.has(room(target.name)) && HEIGHT.get(room(target.name)) > HEIGHT.get(room(start)),

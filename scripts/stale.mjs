@@ -12,6 +12,7 @@ const sources = [
   'renderer',
   'assets',
   'scripts/build.mjs',
+  'scripts/enrol-archive.mjs',
   'package-lock.json',
   'vite.config.ts',
 ];

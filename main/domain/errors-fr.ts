@@ -71,6 +71,9 @@ export const ERRORS_FR: Readonly<Record<ErrorCode, string>> = {
   client_closed: 'Le client a fermé la connexion.',
   no_key_agent: 'Aucun agent ne tient la clé, donc rien ne peut partir vers le cloud. Saisissez-la sur la page Clés.',
   node_not_found: 'Cette machine n’existe pas.',
+  enrolment_not_found: 'Cette commande à usage unique n’existe pas.',
+  too_many_enrolments:
+    'Huit machines sont déjà en cours d’ajout. Attendez que l’une soit associée, ou retirez une commande.',
   node_exists: 'Cette machine fait déjà partie du parc.',
   invalid_address: 'L’adresse n’est pas de la forme HÔTE ou HÔTE:PORT.',
   invalid_join_code:

@@ -227,6 +227,15 @@ export const ERRORS = {
     type: 'not_found_error',
     sentence: 'There is no such machine. GET /admin/nodes lists them.',
   },
+  enrolment_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    sentence: 'There is no such one-time command. GET /admin/enrolments lists them.',
+  },
+  too_many_enrolments: invalid(
+    409,
+    'Eight machines are being added already. Wait until one has joined, or withdraw a command.',
+  ),
   node_exists: invalid(409, 'This machine is already in the fleet.'),
   invalid_address: invalid(
     400,

@@ -1,6 +1,7 @@
 import { ERRORS, type ErrorCode } from './errors.ts';
 import { ERRORS_FR } from './errors-fr.ts';
 import { CLOUD, REFUSALS } from './sentences/cloud.ts';
+import { ENROLMENT, ENROLMENT_DETAILS, ENROLMENT_STEPS } from './sentences/enrolment.ts';
 import { AGENTS, FLEET } from './sentences/fleet.ts';
 import { FOUNDING, GATE } from './sentences/gate.ts';
 import { HOUSE, TITLES } from './sentences/house.ts';
@@ -19,6 +20,9 @@ export const SENTENCES = {
   ...FOUNDING,
   ...FLEET,
   ...AGENTS,
+  ...ENROLMENT_STEPS,
+  ...ENROLMENT_DETAILS,
+  ...ENROLMENT,
   ...HOUSE,
   ...TITLES,
 } as const satisfies Record<string, Sentence>;

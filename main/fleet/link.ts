@@ -104,6 +104,8 @@ export interface PairOptions {
   /** As typed by a person; lower case, dashes, O for 0 and the like are understood. */
   readonly joinCode: string;
   readonly clock: Clock;
+  /** Of the key that the agent must show, 64 hex digits; absent: whichever, the join code decides. */
+  readonly fingerprint?: string;
   /** Left over from an attempt that was cut: tried first, so that a code burnt by it is not needed again. */
   readonly pending?: PendingPairing;
   /**
@@ -122,6 +124,6 @@ export interface PairedAgent extends PendingPairing {
 
 /**
  * `pairAgent` in pair.ts. Rejects with a SwitchyardError: `invalid_join_code`, `invalid_address`, `join_refused`,
- * `node_unreachable`, `wire_version`, `too_many_controllers`, `store_unavailable` (the agent's disk), or as `storePending` rejects.
+ * `node_unreachable`, `identity_changed`, `wire_version`, `too_many_controllers`, `store_unavailable` (the agent's disk), or as `storePending` rejects.
  */
 export type PairAgent = (options: PairOptions) => Promise<PairedAgent>;

@@ -22,7 +22,10 @@ export async function pairAgent(options: PairOptions): Promise<PairedAgent> {
   const code = parseJoinCode(options.joinCode);
   if (code === null) throw new SwitchyardError('invalid_join_code');
   const attempt: Attempt = { address: parseAddress(options.address), code, options };
-  const before = options.pending === undefined ? null : await resumed(attempt, options.pending);
+  const { pending, fingerprint } = options;
+  // What is left over may be another agent's, that was at this address before.
+  const isTheirs = fingerprint === undefined || fingerprint === pending?.fingerprint;
+  const before = pending !== undefined && isTheirs ? await resumed(attempt, pending) : null;
   if (before !== null) return before;
   const first = await byCode(attempt);
   if ('node' in first) return first;
@@ -40,20 +43,23 @@ interface Unclear {
 async function byCode({ address, code, options }: Attempt): Promise<PairedAgent | Unclear> {
   let pending: PendingPairing | null = null;
   try {
-    return await dial(dialOptions(address, null, options), async ({ ws, socket, binding, fingerprint }) => {
-      const key = new Uint8Array(randomBytes(NODE_KEY_BYTES));
-      const node = await pairAsController(
-        socket,
-        { controller: options.controller, binding, secret: code },
-        async (id) => {
-          await options.storePending({ key, fingerprint, node: id });
-          pending = { key, fingerprint };
-          return key;
-        },
-      );
-      ws.terminate();
-      return { node, key, fingerprint, address: formatAddress(address) };
-    });
+    return await dial(
+      dialOptions(address, options.fingerprint ?? null, options),
+      async ({ ws, socket, binding, fingerprint }) => {
+        const key = new Uint8Array(randomBytes(NODE_KEY_BYTES));
+        const node = await pairAsController(
+          socket,
+          { controller: options.controller, binding, secret: code },
+          async (id) => {
+            await options.storePending({ key, fingerprint, node: id });
+            pending = { key, fingerprint };
+            return key;
+          },
+        );
+        ws.terminate();
+        return { node, key, fingerprint, address: formatAddress(address) };
+      },
+    );
   } catch (error) {
     const cut = error instanceof SwitchyardError && error.code === 'node_unreachable';
     if (pending === null || !cut) throw error;

@@ -97,9 +97,10 @@ export class FleetRegistry {
   /**
    * Pairs with the agent at an address. The node is stored before this resolves, and dialled.
    *
+   * @param fingerprint of the key that the agent must show, where it is known beforehand
    * @throws SwitchyardError as `PairAgent`, `node_exists`, `store_unavailable`.
    */
-  async add(address: string, joinCode: string): Promise<FleetNode> {
+  async add(address: string, joinCode: string, fingerprint?: string): Promise<FleetNode> {
     const { store, clock, controller, pair, events } = this.#options;
     const spot = address.trim();
     if (this.#pairing.has(spot)) throw new SwitchyardError('node_exists', said('pairing_underway'));
@@ -112,6 +113,7 @@ export class FleetRegistry {
         joinCode,
         clock,
         ...(pending ? { pending } : {}),
+        ...(fingerprint === undefined ? {} : { fingerprint }),
         storePending: (begun) => store.putPending({ ...begun, address: spot }),
       });
       const id = paired.node as NodeId;

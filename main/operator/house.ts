@@ -4,6 +4,7 @@ import type { RoleId, RoleSettings } from '../domain/roles.ts';
 import type { Said } from '../domain/said.ts';
 import type { Clock } from '../domain/time.ts';
 import type { Dispatcher } from '../domain/work.ts';
+import type { EnrolmentService } from '../enrolment/service.ts';
 import type { Catalogue } from '../fleet/catalogue.ts';
 import type { FleetRegistry } from '../fleet/registry.ts';
 import type { Gate } from '../gate/gate-api.ts';
@@ -23,6 +24,7 @@ export interface House {
   readonly randomBytes: (count: number) => Uint8Array;
   readonly store: Store;
   readonly fleet: FleetRegistry;
+  readonly enrolments: EnrolmentService;
   readonly gate: Gate;
   readonly dispatcher: Dispatcher;
   readonly events: EventLog;

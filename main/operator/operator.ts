@@ -50,9 +50,6 @@ export function operatorOf(house: House): Operations {
     if (house.updates) return house.updates;
     throw new SwitchyardError('not_ready', said('not_desktop'));
   };
-  const refuseEnrolment = async () => {
-    throw new SwitchyardError('not_ready', said('no_enrolment'));
-  };
 
   return {
     'nodes.list': async () => ({ nodes: [...nodeViews(house)] }),
@@ -77,9 +74,12 @@ export function operatorOf(house: House): Operations {
         })),
       };
     },
-    'enrolments.create': refuseEnrolment,
-    'enrolments.list': async () => ({ enrolments: [] }),
-    'enrolments.cancel': refuseEnrolment,
+    'enrolments.create': ({ address, ...wish }) => house.enrolments.create({ ...wish, address: address ?? null }),
+    'enrolments.list': async () => ({ enrolments: house.enrolments.list() }),
+    'enrolments.cancel': async ({ id }) => {
+      await house.enrolments.cancel(id);
+      return DONE;
+    },
     'providers.list': async ({ role: only, nodeId }) => ({
       providers: providerViews(house).filter(
         (provider) => (!only || provider.role === only) && (!nodeId || provider.nodeId === nodeId),

@@ -180,6 +180,8 @@ export const EnrolmentView = z.object({
       sentence: text,
       state: z.enum(['running', 'done', 'failed']),
       percent: z.number().min(0).max(100).nullable(),
+      /** What the step found, or why it failed and what to do. */
+      detail: Reason.nullable(),
       atMs,
     }),
   ),
@@ -212,8 +214,11 @@ export const fleetOperations = {
         .string()
         .regex(/^[A-Za-z0-9._:/@-]{1,128}$/)
         .nullable(),
-      engine: z.string().max(64).nullable(),
+      /** Installed where no engine runs; null: the one that runs is used. */
+      engine: z.enum(['ollama']).nullable(),
       baseWeight: z.number().min(0.1).max(10).default(1),
+      /** The address of this computer that the machine reports to; absent: the one with the default route. */
+      address: z.string().min(1).max(64).optional(),
     }),
     z.object({
       enrolment: EnrolmentView,

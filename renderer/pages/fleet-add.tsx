@@ -1,13 +1,12 @@
 import { type FormEvent, type ReactElement, useEffect, useRef, useState } from 'react';
-import type { EnrolmentView, Output } from '../../preload/contract.ts';
 import { useUi } from '../app/ui.tsx';
-import { Segments, Sheet, Snippet } from '../components/controls.tsx';
-import { Moment } from '../components/moment.tsx';
+import { Segments, Sheet } from '../components/controls.tsx';
 import { Failure, Panel } from '../components/panel.tsx';
-import { Note, Status } from '../components/status.tsx';
+import { Note } from '../components/status.tsx';
 import { useI18n } from '../i18n/i18n.tsx';
-import { useChange, useConsole, useRead } from '../state/console.tsx';
+import { useChange, useRead } from '../state/console.tsx';
 import { CallError } from '../transport/port.ts';
+import { OneCommand } from './fleet-add-command.tsx';
 
 type Way = 'found' | 'address' | 'command';
 
@@ -182,103 +181,4 @@ function PairForm(props: {
 function fieldOf(error: unknown): 'address' | 'code' {
   const isCode = error instanceof CallError && (error.code === 'join_refused' || error.code === 'invalid_join_code');
   return isCode ? 'code' : 'address';
-}
-
-/** The command works once, so it lives in this dialog alone and in no cache. */
-function OneCommand(): ReactElement {
-  const { t } = useI18n();
-  const { transport } = useConsole();
-  const [made, setMade] = useState<Output<'enrolments.create'> | null>(null);
-  const [failure, setFailure] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
-  const enrolments = useRead('enrolments.list', {}, { everyMs: 1000, enabled: made !== null });
-  const submit = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    const engine = String(form.get('engine'));
-    setBusy(true);
-    setFailure(null);
-    try {
-      const model = String(form.get('model')).trim();
-      setMade(
-        await transport.call('enrolments.create', {
-          model: model === '' ? null : model,
-          engine: engine === '' ? null : engine,
-          baseWeight: Number(form.get('weight')) || 1,
-        }),
-      );
-    } catch (error) {
-      setFailure(error);
-    } finally {
-      setBusy(false);
-    }
-  };
-  if (made) {
-    const progress = enrolments.data?.enrolments.find((one) => one.id === made.enrolment.id) ?? made.enrolment;
-    return <Command made={made} progress={progress} />;
-  }
-  return (
-    <form className="form" onSubmit={(event) => void submit(event)}>
-      <p className="quiet">{t('add.commandMeans')}</p>
-      <div className="pair">
-        <label>
-          {t('add.model')}
-          <input className="field mono" name="model" placeholder="qwen3:8b" pattern="[A-Za-z0-9._:\/@\-]{1,128}" />
-        </label>
-        <label>
-          {t('add.engine')}
-          <select className="field" name="engine" defaultValue="ollama">
-            <option value="ollama">Ollama</option>
-            <option value="">{t('add.adopt')}</option>
-          </select>
-        </label>
-      </div>
-      <label>
-        {t('add.weight')}
-        <input className="field num" name="weight" type="number" min="0.1" max="10" step="0.1" defaultValue="1" />
-      </label>
-      {failure !== null && <Failure error={failure} />}
-      <div className="row end">
-        <button type="submit" className="button primary" disabled={busy}>
-          {t('add.make')}
-        </button>
-      </div>
-    </form>
-  );
-}
-
-function Command(props: {
-  readonly made: Output<'enrolments.create'>;
-  readonly progress: EnrolmentView;
-}): ReactElement {
-  const { t, f, say } = useI18n();
-  const { progress } = props;
-  const tone =
-    progress.state === 'joined' ? 'ok' : progress.state === 'failed' || progress.state === 'expired' ? 'bad' : 'idle';
-  return (
-    <div className="stack">
-      <h4>Linux, macOS</h4>
-      <Snippet text={props.made.commands.posix} label={t('add.copyPosix')} />
-      <h4>Windows PowerShell</h4>
-      <Snippet text={props.made.commands.powershell} label={t('add.copyPowershell')} />
-      <p className="quiet">{t('add.once')}</p>
-      <div className="row">
-        <Status tone={tone}>{t(`enrolment.${progress.state}`)}</Status>
-        <span className="quiet">
-          {t('add.made')} <Moment atMs={progress.createdAtMs} />
-        </span>
-      </div>
-      <ul className="holders">
-        {progress.steps.map((step) => (
-          <li key={step.code}>
-            <Status tone={step.state === 'done' ? 'ok' : step.state === 'failed' ? 'bad' : 'idle'}>
-              {say({ code: step.code, sentence: step.sentence })}
-            </Status>
-            <span />
-            <span className="num quiet">{step.percent === null ? '' : f.unit(step.percent, '%')}</span>
-          </li>
-        ))}
-      </ul>
-    </div>
-  );
 }

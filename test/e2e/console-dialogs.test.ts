@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { OperationName } from '../../preload/contract.ts';
 import { seriousOn } from '../support/axe.ts';
-import { APP, KEYS, LEAVING, NOW, SETTINGS } from '../support/console-data.ts';
+import { APP, COMMANDS, enrolment, FAILED_STEPS, KEYS, LEAVING, NOW, SETTINGS } from '../support/console-data.ts';
 import {
   type ConsolePage,
   type ConsoleRig,
@@ -68,6 +68,20 @@ const DIALOGS: Readonly<Record<string, Case>> = {
     open: async (page) => {
       await button(page, 'Add machine').click();
       await page.getByRole('dialog').locator('.segments label').nth(2).click();
+    },
+  },
+  'add machine, by a command that failed': {
+    hash: '#/fleet',
+    script: {
+      'enrolments.create': () => ({ enrolment: enrolment(), commands: COMMANDS }),
+      'enrolments.list': () => ({ enrolments: [enrolment({ state: 'failed', steps: FAILED_STEPS })] }),
+    },
+    open: async (page) => {
+      await button(page, 'Add machine').click();
+      const sheet = page.getByRole('dialog');
+      await sheet.locator('.segments label').nth(2).click();
+      await inDialog(page, 'Make the command').click();
+      await sheet.getByText(/The model could not be pulled/).waitFor();
     },
   },
   'remove a machine': { hash: '#/fleet/n1', open: (page) => button(page, 'Remove').click() },

@@ -123,13 +123,16 @@ const filesBelow = (parent: string): string[] =>
   );
 
 describe("the packed app's archive", () => {
-  it('holds main, preload, renderer and the marks of the tray', () => {
+  it('holds main, preload, renderer, what a machine that joins is sent, and the marks of the tray', () => {
     for (const file of [
       'package.json',
       'out/main/index.js',
       'out/main/store-worker.js',
       'out/preload/index.cjs',
       'out/renderer/index.html',
+      'out/enrol/sh',
+      'out/enrol/ps1',
+      'out/enrol/agent.tar.gz',
       'assets/marks/tray.png',
       'assets/marks/trayTemplate.png',
       'assets/marks/window.png',
@@ -141,7 +144,7 @@ describe("the packed app's archive", () => {
 
   it('holds nothing else of ours: no sources, tests, maps, documents or scripts', () => {
     const places =
-      /^(package\.json|out(\/(main|preload|renderer)(\/.*)?)?|assets(\/marks(\/.*)?)?|node_modules(\/.*)?)$/;
+      /^(package\.json|out(\/(main|preload|renderer)(\/.*)?|\/enrol(\/(sh|ps1|agent\.tar\.gz))?)?|assets(\/marks(\/.*)?)?|node_modules(\/.*)?)$/;
     expect(listing.filter((file) => !places.test(file))).toEqual([]);
     expect(listing.filter((file) => /\.(map|tsx?|mts|cts|md)$/.test(file))).toEqual([]);
     expect(listing.filter((file) => /(^|\/)(tests?|__tests__|coverage)(\/|$)/.test(file))).toEqual([]);

@@ -57,6 +57,10 @@ describe('the packaging configuration', () => {
     expect(packaging.npmRebuild).toBe(false);
   });
 
+  it('brings inside the archive what a machine that joins is sent', () => {
+    expect(packaging.files).toContain('out/enrol/**');
+  });
+
   it('every file that it names exists', () => {
     const { linux, mac, win, deb, nsis } = packaging as Record<string, Record<string, unknown>>;
     const named = [

@@ -106,6 +106,22 @@ describe('pairing', () => {
     expect(agent.controllers.ids()).toEqual(['desk']);
   });
 
+  it('with the key of one agent alone sends no other its code, nor takes up what was begun with another', async () => {
+    const [agent, other] = [await agents.start(), await agents.start()];
+    const code = codeOf(agent);
+    const { fingerprint } = other.identity;
+    await expect(pair(agent, { fingerprint }).result).rejects.toMatchObject({ code: 'identity_changed' });
+    expect([agent.server.joinCode(), agent.controllers.ids()]).toEqual([code, []]);
+    const { result, pending } = pair(agent, { fingerprint: agent.identity.fingerprint });
+    await expect(result).resolves.toMatchObject({ fingerprint: agent.identity.fingerprint });
+    const begun = pending[0] as PendingPairing;
+    // The key of the attempt before holds there, which would be enough without the other key that was named.
+    await expect(pair(agent, { pending: begun }).result).resolves.toMatchObject({ node: agent.identity.node });
+    await expect(pair(agent, { pending: begun, fingerprint }).result).rejects.toMatchObject({
+      code: 'identity_changed',
+    });
+  });
+
   it('refuses a node key in the place of a code, and a code in the place of a node key', async () => {
     const agent = await agents.start();
     const code = parseJoinCode(codeOf(agent));

@@ -5,6 +5,7 @@ import type {
   BudgetView,
   CheckView,
   CloudView,
+  EnrolmentView,
   EventView,
   HealthView,
   HistoryView,
@@ -913,3 +914,41 @@ export function gateHistory(providerId: string): Output<'gate.history'> {
     })),
   };
 }
+
+/** A machine that is being added, as it is just after its command was made. */
+export const enrolment = (change: Partial<EnrolmentView> = {}): EnrolmentView => ({
+  id: 'e1',
+  nodeId: null,
+  model: 'qwen3:8b',
+  engine: 'ollama',
+  baseWeight: 1,
+  state: 'waiting',
+  createdAtMs: NOW,
+  expiresAtMs: NOW + 30 * 60_000,
+  steps: [],
+  ...change,
+});
+
+export const COMMANDS = {
+  posix: `f=$(mktemp) && curl -fsS --proto '=https' -k --pinnedpubkey 'sha256//${'A'.repeat(43)}=' -o "$f" 'https://192.168.1.2:40001/e/${'B'.repeat(22)}/sh' && sh "$f"`,
+  powershell: '$f = "$env:TEMP\\switchyard-join.ps1"',
+};
+
+export const FAILED_STEPS: EnrolmentView['steps'] = [
+  {
+    code: 'engine',
+    sentence: said('enrol_engine').sentence,
+    state: 'done',
+    percent: null,
+    detail: said('enrol_adopted'),
+    atMs: NOW,
+  },
+  {
+    code: 'model',
+    sentence: said('enrol_model').sentence,
+    state: 'failed',
+    percent: 40,
+    detail: said('enrol_model_failed'),
+    atMs: NOW,
+  },
+];

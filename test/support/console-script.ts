@@ -71,6 +71,7 @@ export function fullScript(over: Script = {}): Script {
         },
       ],
     }),
+    'enrolments.list': () => ({ enrolments: [] }),
     'roles.models': () => ({
       local: [{ model: 'qwen3-coder:30b', aliases: [], nodes: 2, sizeBytes: 18e9 }],
       cloud: [

@@ -172,10 +172,6 @@ export const HOUSE = {
     en: 'This is not the desktop app. Update it the way it was installed.',
     fr: 'Ceci n’est pas l’application de bureau. Mettez-la à jour de la façon dont elle a été installée.',
   },
-  no_enrolment: {
-    en: 'Installing agents over the network is not set up on this control plane. Start the agent on that machine with npm run agent and add it by address and join code.',
-    fr: 'L’installation d’agents par le réseau n’est pas prévue sur ce centre de contrôle. Lancez l’agent sur cette machine avec npm run agent et ajoutez-la par son adresse et son code d’association.',
-  },
   pairing_underway: {
     en: 'This address is being paired right now.',
     fr: 'Cette adresse est justement en cours d’association.',
