@@ -3,24 +3,28 @@ import type { HealthView } from '../../preload/contract.ts';
 import { useI18n } from '../i18n/i18n.tsx';
 import { placeHash } from '../state/ui-store.ts';
 
-/** What a person has to do, each with its one action; and below, what is wrong too and heals by itself or can wait. */
+/** What a person has to do, each with its one action. */
 export function NeedsYou({ health }: { readonly health: readonly HealthView[] }): ReactElement {
   const { t } = useI18n();
   const needs = health.filter((item) => item.needsPerson);
-  const others = health.filter((item) => !item.needsPerson);
   return (
-    <>
-      <section>
-        <h3>{t('overview.needsYou')}</h3>
-        {needs.length === 0 ? <p className="quiet">{t('overview.needsNothing')}</p> : <Items items={needs} />}
-      </section>
-      {others.length > 0 && (
-        <section>
-          <h3>{t('overview.canWait')}</h3>
-          <Items items={others} />
-        </section>
-      )}
-    </>
+    <section>
+      <h3>{t('overview.needsYou')}</h3>
+      {needs.length === 0 ? <p className="quiet">{t('overview.needsNothing')}</p> : <Items items={needs} />}
+    </section>
+  );
+}
+
+/** What is wrong too, and heals by itself or can wait. */
+export function CanWait({ health }: { readonly health: readonly HealthView[] }): ReactElement | null {
+  const { t } = useI18n();
+  const others = health.filter((item) => !item.needsPerson);
+  if (others.length === 0) return null;
+  return (
+    <section>
+      <h3>{t('overview.canWait')}</h3>
+      <Items items={others} />
+    </section>
   );
 }
 

@@ -24,7 +24,7 @@ import { RANGE_MS } from '../state/live-history.ts';
 import { useHistory } from '../state/use-history.ts';
 import { useSteady } from '../state/use-steady.ts';
 import { useWindowHeight } from '../state/window-size.ts';
-import { NeedsYou } from './overview-needs.tsx';
+import { CanWait, NeedsYou } from './overview-needs.tsx';
 
 /** Two rows of charts fill a window of usual height; stacked in one column they keep their least. */
 function chartHeight(windowPx: number): number {
@@ -83,6 +83,7 @@ export function OverviewPage(): ReactElement {
             <>
               <NeedsYou health={health} />
               <LastHourFigures figures={latest?.lastHour ?? overview.data?.lastHour ?? null} />
+              <CanWait health={health} />
             </>
           )}
         </aside>
